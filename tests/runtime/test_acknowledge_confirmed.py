@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import queue
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,11 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from taps import ids, make
 
-from burler.testing import FakeClock, run_tap
-from support import internals
-from support.internals import acknowledging, sessions
-
-LOGGER = acknowledging.logger.name
+import burler
+from burler.testing import FakeClock, TapRun, run_tap
 
 
 def state(bookmark: Any, position: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -26,29 +24,35 @@ def state(bookmark: Any, position: dict[str, Any] | None = None) -> dict[str, An
 
 
 class Beside:
-    """Acknowledgements without a run around them: a test says which STATEs are out, and what the file holds."""
+    """A run whose function does what a test says: which STATEs are out, what the file holds, when a page ends."""
 
     def __init__(self, path: Path, *, given: Any = None, failing: Any = (), **more: Any) -> None:
         self.path = path
         self.told: list[Any] = []
         self.failing = list(failing)
-        self.failed: list[str] = []
-        tap = make(a=lambda: [])
-        tap.acknowledge("a")(self._acknowledge)
-        session = sessions.Session(tap, {})
-        session.catalog()
         self.clock = FakeClock()
-        self.engine: Any = SimpleNamespace(
-            session=session,
-            plan=(),
-            state=given or {},
-            settings=internals.settings.Settings(acknowledge_state_file=str(path), **more),
-            clock=self.clock,
-            broken=False,
-            client_of=lambda _stream: session.clients.get(),
-            stream_failed=lambda name, error: self.failed.append(str(error)),
-        )
-        self.acknowledgements = acknowledging.Acknowledgements(self.engine)
+        self._steps: queue.Queue[Any] = queue.Queue()
+        self._done: queue.Queue[None] = queue.Queue()
+        tap = burler.tap("tap-t")
+        options: dict[str, Any] = {"replication_key": "id", "bookmark_strategy": "manual"}
+        tap.sync("a", schema={"properties": {"id": {}}}, **options)(self._rows)
+        tap.acknowledge("a")(self._acknowledge)
+        config = {"acknowledge_state_file": str(path), "page_max_rows": 1, **more}
+        self._pool = ThreadPoolExecutor(1)
+        self._run = self._pool.submit(run_tap, tap, config, state=given, clock=self.clock)
+        self._done.get(timeout=20)
+
+    def _rows(self, stream: burler.StreamRun) -> Any:
+        self._done.put(None)
+        while (step := self._steps.get(timeout=60)) is not None:
+            if step == "page":
+                yield [{"id": 0}]
+            else:
+                bookmark, position = step
+                if position is not None:
+                    stream.state.update(position)
+                stream.save_bookmark(bookmark)
+            self._done.put(None)
 
     def _acknowledge(self, bookmark: Any, state: dict[str, Any]) -> None:
         if self.failing and self.failing.pop(0):
@@ -56,22 +60,50 @@ class Beside:
         self.told.append((bookmark, dict(state)) if state else bookmark)
         state["written"] = "into what is its own"
 
+    def _do(self, step: Any) -> None:
+        self._steps.put(step)
+        self._done.get(timeout=20)
+
     def say(self, *bookmarks: Any) -> None:
         for one in bookmarks:
-            self.acknowledgements.state_is_out(one if isinstance(one, dict) else state(one))
+            self._do(one if isinstance(one, tuple) else (one, None))
+
+    def page(self, seconds: float = 10) -> list[Any]:
+        """A page ends some time later. Gives all that was told so far."""
+        self.clock.advance(seconds)
+        self._do("page")
+        return self.told
 
     def confirm(self, value: Any, seconds: float = 10) -> list[Any]:
-        """The file says this; a page ends some time later. Gives all that was told so far."""
+        """The file says this; a page ends some time later."""
         self.path.write_text(value if isinstance(value, str) else json.dumps(state(value)))
-        self.clock.advance(seconds)
-        if self.acknowledgements.waiting:
-            self.acknowledgements.call()
-        return self.told
+        return self.page(seconds)
+
+    def end(self) -> TapRun:
+        """The run comes to its end."""
+        self._steps.put(None)
+        run = self._run.result(20)
+        self._pool.shutdown()
+        return run
 
 
 @pytest.fixture
-def beside(tmp_path: Path) -> Beside:
-    return Beside(tmp_path / "state.json")
+def started(tmp_path: Path) -> Any:
+    """Begins a run; ends it."""
+    begun: list[Beside] = []
+
+    def start(**more: Any) -> Beside:
+        begun.append(Beside(tmp_path / "state.json", **more))
+        return begun[-1]
+
+    yield start
+    for one in begun:
+        one.end()
+
+
+@pytest.fixture
+def beside(started: Any) -> Beside:
+    return started()
 
 
 # ---- what is told ---------------------------------------------------------------------------------------------
@@ -91,7 +123,6 @@ def test_the_file_is_looked_at_each_10_seconds_and_not_at_each_page(beside: Besi
     beside.say(1, 2)
     assert beside.confirm(1) == [1]
     assert beside.confirm(2, seconds=9) == [1]
-    assert not beside.acknowledgements.waiting
     assert beside.confirm(2, seconds=1) == [1, 2]
 
 
@@ -100,7 +131,7 @@ def test_at_the_end_it_is_looked_at_once_more(beside: Beside):
     beside.confirm("{}")
     beside.say(2)
     beside.confirm(2, seconds=1)
-    beside.acknowledgements.close()
+    beside.end()
     assert beside.told == [2]
 
 
@@ -121,11 +152,9 @@ def test_a_file_that_has_said_it_before_this_run_did_confirms_it(beside: Beside)
         assert beside.confirm(3) == []
     os.utime(beside.path, ns=(1, 1))
     for _ in range(3):
-        beside.clock.advance(10)
-        beside.acknowledgements.call()
+        beside.page()
     beside.say(3, 4)
-    beside.clock.advance(10)
-    beside.acknowledgements.call()
+    beside.page()
     assert beside.told == [3]
 
 
@@ -137,14 +166,14 @@ def test_it_never_goes_back(beside: Beside):
 
 
 def test_a_bookmark_that_is_the_same_at_another_position_is_not_confirmed(beside: Beside):
-    beside.say(state(5, {"lsn": "a"}), state(5, {"lsn": "b"}), state(5, {"lsn": "c"}))
+    beside.say((5, {"lsn": "a"}), (5, {"lsn": "b"}), (5, {"lsn": "c"}))
     assert beside.confirm(5) == []
     assert beside.confirm(json.dumps(state(5, {"lsn": "b"}))) == [(5, {"lsn": "b"})]
     assert beside.confirm(json.dumps(state(5, {"lsn": "a"}))) == [(5, {"lsn": "b"})]
 
 
-def test_what_was_there_when_the_run_began_counts_as_told(tmp_path: Path):
-    beside = Beside(tmp_path / "state.json", given=state(7))
+def test_what_was_there_when_the_run_began_counts_as_told(started: Any):
+    beside = started(given=state(7))
     assert beside.confirm(7) == []
     beside.say(7, 8)
     assert beside.confirm(7) == []
@@ -157,9 +186,9 @@ def test_a_file_of_the_target_s_lines(beside: Beside):
     assert beside.confirm(lines + json.dumps(state(3))[:-5]) == [2]
 
 
-def test_touched_lines_add_up(tmp_path: Path):
-    beside = Beside(tmp_path / "state.json", state_scope="touched")
-    beside.say(state(1, {"lsn": "x"}), state(2, {"lsn": "x"}))
+def test_touched_lines_add_up(started: Any):
+    beside = started(state_scope="touched")
+    beside.say((1, {"lsn": "x"}), (2, {"lsn": "x"}))
     lines = json.dumps(state(1, {"lsn": "x"})) + "\n" + json.dumps(state(2)) + "\n"  # the position has not changed
     assert beside.confirm(lines) == [(2, {"lsn": "x"})]
 
@@ -169,35 +198,28 @@ def test_a_broken_file_stops_nothing(beside: Beside):
     assert beside.confirm("{") == []
     assert beside.confirm(1) == [1]
     beside.path.unlink()
-    beside.clock.advance(10)
-    beside.acknowledgements.call()
+    beside.page()
     assert beside.confirm(2) == [1, 2]
 
 
-def test_an_error_of_the_function_is_one_of_its_stream(tmp_path: Path):
-    beside = Beside(tmp_path / "state.json", failing=[True])
-    beside.say(1, 2)
-    assert beside.confirm(1) == []
-    assert len(beside.failed) == 1
-    assert beside.confirm(2) == []  # told no more
-
-
-def test_a_long_run_forgets_only_what_is_long_ago(beside: Beside):
-    beside.acknowledgements._said._most = 100
-    beside.say(*range(1, 1001))
-    assert beside.confirm(5) == []
-    assert beside.confirm(950) == [950]
+def test_an_error_of_the_function_is_one_of_its_stream(started: Any):
+    beside = started(failing=[True])
+    beside.say(1)
+    beside.path.write_text(json.dumps(state(1)))
+    run = beside.end()
+    assert list(run.result.errors) == ["a"]
+    assert beside.told == []
 
 
 # ---- one warning ----------------------------------------------------------------------------------------------
 
 
 def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING and one.name == LOGGER]
+    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
 
 
 def test_one_warning_where_the_file_goes_on_saying_something_else(beside: Beside, caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.INFO, logger=LOGGER):
+    with caplog.at_level(logging.INFO):
         beside.say(1)
         for _ in range(29):
             beside.confirm(99)
@@ -216,7 +238,7 @@ def test_one_warning_where_the_file_goes_on_saying_something_else(beside: Beside
 
 
 def test_no_warning_where_nothing_waits_or_the_file_is_only_late(beside: Beside, caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.INFO, logger=LOGGER):
+    with caplog.at_level(logging.INFO):
         for _ in range(100):
             beside.confirm(99)
         beside.say(1, 2)
@@ -230,7 +252,7 @@ def test_no_warning_where_nothing_waits_or_the_file_is_only_late(beside: Beside,
 
 
 def test_the_setting_without_a_function_is_told(caplog: pytest.LogCaptureFixture, tmp_path: Path):
-    with caplog.at_level(logging.INFO, logger=LOGGER):
+    with caplog.at_level(logging.INFO):
         run_tap(make(a=lambda: ids(1)))
         assert warned(caplog) == []
         run_tap(make(a=lambda: ids(1)), {"acknowledge_state_file": str(tmp_path / "x")})
@@ -264,3 +286,4 @@ def test_never_ahead_never_back_and_never_behind(tmp_path_factory: Any, steps: A
             assert beside.told == [*before, number]
         else:
             assert beside.told == before
+    assert not beside.end().result.errors

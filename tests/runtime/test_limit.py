@@ -13,15 +13,13 @@ from taps import FIELDS, ids, make
 
 import burler
 from burler.errors import StreamError, UsageError
-from support.internals import lake_sink, memory_sink, runtime_run, settings, sinks_open, sync
+from burler.testing import TapRun, run_tap
+from support.cli import burler as burler_command
 
 
-def look(
-    tap: burler.Tap, config: dict[str, Any] | None = None, **options: Any
-) -> tuple[list[dict[str, Any]], sync.SyncResult]:
-    sink = memory_sink.MemorySink()
-    result = runtime_run.run(tap, config or {}, sink, **options)
-    return sink.messages, result
+def look(tap: burler.Tap, config: dict[str, Any] | None = None, **options: Any) -> tuple[list[dict[str, Any]], Any]:
+    run: TapRun = run_tap(tap, config, **options)
+    return run.messages, run.result
 
 
 def rows(messages: list[dict[str, Any]], stream: str) -> list[int]:
@@ -208,14 +206,26 @@ def test_limits_that_are_none(limit):
         look(make(a=Counted()), limit=limit)
 
 
+LAKE_TAP = """
+import burler
+tap = burler.tap("tap-t")
+
+@tap.sync("a", key_properties="id", schema={"properties": {"id": {"type": "integer"}}})
+def a():
+    yield from ({"id": i} for i in range(100))
+"""
+
+
+def into_lake(folder, *args):
+    """A run into a lake; the lines of its files."""
+    (folder / "tap_t.py").write_text(LAKE_TAP)
+    assert burler_command("run", "tap_t.py", "--sink", f"lake:{folder / 'lake'}", *args, cwd=folder).code == 0
+    files = list((folder / "lake").rglob("a-*.singer.gz"))
+    return [json.loads(line) for file in files for line in gzip.decompress(file.read_bytes()).splitlines()]
+
+
 def test_a_lake_takes_the_rows(tmp_path):
-    sink = sinks_open.open_sink(
-        f"lake:{tmp_path}", memory_sink.MemorySink(), tap_id="tap-t", settings=settings.Settings()
-    )
-    assert isinstance(sink, lake_sink.LakeSink)
-    runtime_run.run(make(a=Counted()), {}, sink, limit=5)
-    (file,) = tmp_path.rglob("a-*.singer.gz")
-    lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    lines = into_lake(tmp_path, "--limit", "5")
     assert [line["record"]["id"] for line in lines if line["type"] == "RECORD"] == [0, 1, 2, 3, 4]
 
 
@@ -259,8 +269,4 @@ def test_substreams_have_their_rows_too():
 
 
 def test_a_lake_takes_schemas(tmp_path):
-    sink = sinks_open.open_sink(
-        f"lake:{tmp_path}", memory_sink.MemorySink(), tap_id="tap-t", settings=settings.Settings()
-    )
-    assert runtime_run.run(make(a=Counted()), {}, sink, schemas_only=True).exit_code == 0
-    assert not list(tmp_path.rglob("*.singer.gz"))
+    assert into_lake(tmp_path, "--test=schema") == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import logging
 import re
 import subprocess
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from tapprocess import PYTHON, SMALL, burler, environment, python, write_tap
 
 from burler.testing import canary
-from support.internals import logs
 
 READER = """
 import json, sys, warnings
@@ -44,17 +42,6 @@ def test_each_line_begins_with_its_time_in_utc(tmp_path: Path):
     assert times == sorted(times)
     assert begun - dt.timedelta(milliseconds=1) <= times[0] <= times[-1] <= dt.datetime.now(dt.UTC)
     assert "WARNING a line of mine" in {line.partition(" ")[2] for line in lines}
-
-
-def test_the_time_of_a_line_is_that_of_its_making(monkeypatch):
-    handler = logging.StreamHandler()
-    monkeypatch.setattr(logging.getLogger("burler"), "handlers", [])
-    monkeypatch.setattr(logging.getLogger("burler"), "propagate", True)
-    logs._configure("INFO")
-    (handler,) = logging.getLogger("burler").handlers
-    record = logging.LogRecord("burler", logging.WARNING, __file__, 1, "a\x1b[2J\nb", (), None)
-    record.created = 1767323045.6789
-    assert handler.format(record) == "2026-01-02T03:04:05.678Z WARNING a\\x1b[2J\nb"
 
 
 def test_metric_lines_are_found_by_their_end(tmp_path: Path):
@@ -438,15 +425,3 @@ def test_several_broken_streams_have_one_critical_line_each(tmp_path: Path):
     assert ended.code == 1
     assert [line.split(" ")[0] for line in ended.lines("CRITICAL")] == ["a", "c"]
     assert ended.messages[-1] == {"type": "STATE", "value": {"bookmarks": {"b": {"id": 1}}}}
-
-
-def test_short():
-    class Broken(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError
-
-    assert logs.short(ValueError("x")) == "ValueError: x"
-    assert logs.short(ValueError()) == "ValueError"
-    assert logs.short(Broken()) == "Broken"
-    assert logs.short(ValueError("a\n\nb\n")) == "ValueError: a\n  b"
-    assert logs.short(ValueError("a\nb\nc\nd")).endswith("c ...")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +10,9 @@ import pytest
 from tapprocess import python, write_tap
 
 import burler
-from burler import StreamRun
 from burler.errors import BurlerError, ConfigError, DeclarationError
 from burler.testing import run_tap
-from support.internals import runtime_run, sessions
+from support.internals import runtime_run
 
 FIELDS: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "integer"}}}
 
@@ -24,6 +21,13 @@ def tap_of(*streams: str) -> burler.Tap:
     tap = burler.tap("tap-session")
     for name in streams or ("rows",):
         tap.sync(name, schema=FIELDS)(lambda: [{"id": 1}])
+    return tap
+
+
+def asking() -> burler.Tap:
+    """A tap whose function wants the client."""
+    tap = burler.tap("tap-session")
+    tap.sync("rows", schema=FIELDS)(lambda client: [])
     return tap
 
 
@@ -59,9 +63,10 @@ def test_it_is_not_made_if_nobody_asks():
     assert list(runtime_run.discover(tap, {}).entries) == ["rows"]
 
 
-def test_threads_that_ask_at_once_get_one():
-    tap = tap_of()
-    made = []
+def test_the_client_is_made_once_where_many_ask_at_once():
+    tap = burler.tap("tap-session")
+    made: list[Any] = []
+    given: list[Any] = []
 
     @tap.client
     def client():
@@ -69,27 +74,22 @@ def test_threads_that_ask_at_once_get_one():
         made.append(object())
         return made[-1]
 
-    session = sessions.Session(tap, {})
-    barrier = threading.Barrier(8)
-
-    def ask() -> Any:
-        barrier.wait(10)
-        return session.client()
-
-    with ThreadPoolExecutor(8) as pool:
-        got = [future.result(10) for future in [pool.submit(ask) for _ in range(8)]]
+    for name in "abcdefgh":
+        tap.sync(name, schema=FIELDS)(lambda client: given.append(client) or [])
+    run_tap(tap, {"workers": 8})
     assert len(made) == 1
-    assert all(one is made[0] for one in got)
+    assert given == made * 8
 
 
 def test_a_client_of_none_is_made_once_too():
-    tap = tap_of()
-    made = []
+    tap = burler.tap("tap-session")
+    made: list[Any] = []
+    given: list[Any] = []
     tap.client(lambda: made.append(1))
-    session = sessions.Session(tap, {})
-    assert session.client() is None
-    assert session.client() is None
-    assert made == [1]
+    for name in "ab":
+        tap.sync(name, schema=FIELDS)(lambda client: given.append(client) or [])
+    run_tap(tap)
+    assert (made, given) == ([1], [None, None])
 
 
 def test_a_client_that_fails_is_one_error_before_the_first_message(tmp_path: Path):
@@ -117,7 +117,7 @@ def test_a_client_that_fails_is_one_error_before_the_first_message(tmp_path: Pat
 
 @pytest.mark.parametrize("error", [ValueError("boom"), SystemExit(0), StopIteration()])
 def test_whatever_the_client_function_raises_is_one_error(error: BaseException):
-    tap = tap_of()
+    tap = asking()
 
     @tap.client
     def client():
@@ -126,36 +126,19 @@ def test_whatever_the_client_function_raises_is_one_error(error: BaseException):
     with pytest.raises(
         BurlerError, match=r"tap-session: the client function \(.*test_session.py:\d+\) failed"
     ) as caught:
-        sessions.Session(tap, {}).client()
+        run_tap(tap)
     assert type(error).__name__ in str(caught.value)
 
 
 def test_an_error_of_burlers_own_comes_through_as_it_is():
-    tap = tap_of()
+    tap = asking()
 
     @tap.client
     def client():
         raise ConfigError("put the token into the config")
 
     with pytest.raises(ConfigError, match=r"^put the token"):
-        sessions.Session(tap, {}).client()
-
-
-def test_a_client_that_failed_is_tried_again():
-    tap = tap_of()
-    tries = []
-
-    @tap.client
-    def client():
-        tries.append(1)
-        if len(tries) == 1:
-            raise ConnectionError
-        return "client"
-
-    session = sessions.Session(tap, {})
-    with pytest.raises(BurlerError):
-        session.client()
-    assert session.client() == "client"
+        run_tap(tap)
 
 
 def test_a_tap_without_a_client():
@@ -223,8 +206,7 @@ def test_the_catalog_is_made_once():
         return FIELDS
 
     tap.sync("rows")(lambda: [])
-    session = sessions.Session(tap, {})
-    assert session.catalog() is session.catalog()
+    run_tap(tap)
     assert calls == [1]
 
 
@@ -256,12 +238,11 @@ def test_a_catalog_that_failed_is_not_kept():
         return FIELDS
 
     tap.sync("rows")(lambda: [])
-    session = sessions.Session(tap, {})
     with pytest.raises(
         DeclarationError, match=r"stream 'rows'.*its schema function \(.*\) failed: ConnectionError: down"
     ):
-        session.catalog()
-    assert list(session.catalog().entries) == ["rows"]
+        runtime_run.discover(tap, {})
+    assert list(runtime_run.discover(tap, {}).entries) == ["rows"]
 
 
 def test_what_describes_a_stream_may_ask_the_running_tap():
@@ -283,10 +264,8 @@ def test_two_sessions_of_a_tap_share_nothing():
     tap.client(lambda config: config["n"])
     tap.schema("rows")(lambda client: {"type": "object", "properties": {f"f{client}": {"type": "integer"}}})
     tap.sync("rows")(lambda client: [{f"f{client}": client}])
-    one, two = sessions.Session(tap, {"n": 1}), sessions.Session(tap, {"n": 2})
-    assert list(one.catalog().entries["rows"].schema["properties"]) == ["f1"]
-    assert list(two.catalog().entries["rows"].schema["properties"]) == ["f2"]
-    assert one.catalog().entries["rows"].schema != two.catalog().entries["rows"].schema
+    for n in (1, 2):
+        assert run_tap(tap, {"n": n}).records("rows") == [{f"f{n}": n}]
 
 
 def test_two_taps_run_in_one_process_at_once():
@@ -364,32 +343,24 @@ def test_a_class_that_can_not_be_made_says_why():
 # ---- a tap's own code under guard ---------------------------------------------------------------------
 
 
-def test_guarded_gives_what_the_code_gives_with_the_stream_bound():
-    tap = tap_of()
-    session = sessions.Session(tap, {})
-    run = StreamRun(tap, "rows", bookmark=5)
-    assert session.guarded(tap.get_bookmark, run=run, what="it", place="here:1") == 5
-    with pytest.raises(BurlerError):
-        tap.get_bookmark()
-
-
 @pytest.mark.parametrize("error", [ValueError("boom"), SystemExit(3), RecursionError()])
-def test_guarded_makes_one_error_of_what_the_code_raises(error: BaseException):
-    tap = tap_of()
+def test_what_describes_a_stream_and_fails_makes_one_error(error: BaseException):
+    with pytest.raises(DeclarationError, match=r"its schema function \(.*:\d+\) failed: ") as caught:
+        runtime_run.discover(raising(error), {})
+    assert type(error).__name__ in str(caught.value)
 
-    def raises() -> None:
+
+def test_a_keyboard_interrupt_comes_through():
+    with pytest.raises(KeyboardInterrupt):
+        runtime_run.discover(raising(KeyboardInterrupt()), {})
+
+
+def raising(error: BaseException) -> burler.Tap:
+    tap = burler.tap("tap-session")
+    tap.sync("rows")(lambda: [])
+
+    @tap.schema("rows")
+    def schema():
         raise error
 
-    with pytest.raises(DeclarationError, match=r"^it \(here:1\) failed: ") as caught:
-        sessions.Session(tap, {}).guarded(raises, run=StreamRun(tap, "rows"), what="it", place="here:1")
-    assert caught.value.__cause__ is error
-
-
-def test_guarded_lets_a_keyboard_interrupt_through():
-    tap = tap_of()
-
-    def raises() -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sessions.Session(tap, {}).guarded(raises, run=StreamRun(tap, "rows"), what="it", place="here:1")
+    return tap

