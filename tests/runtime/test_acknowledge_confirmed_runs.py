@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from parts import key_of, partitioned
-from tapprocess import burler as burler_command
 from tapprocess import write_tap
 from taps import FIELDS, ids, make
 
 import burler
 from burler.testing import FakeClock, run_tap
+from support.cli import burler as burler_command
 
 
 def state(bookmark: Any, position: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from blocked import started, wait_for
-from tapprocess import burler as burler_command
 from tapprocess import write_tap
 from taps import FIELDS
 
 import burler
 from burler.errors import StorageError
 from burler.singer.messages import Message, Records
+from support.cli import burler as burler_command
 from support.internals import memory_sink, runtime_run
 
 # ---- a log ----------------------------------------------------------------------------------------------

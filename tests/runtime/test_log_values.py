@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tapprocess import burler as run_burler
 from tapprocess import write_tap
+
+from support.cli import burler as run_burler
 
 VALUE = "ann-4711@example.com"
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from tapprocess import ROOT, write_tap
-from tapprocess import burler as run_burler
 
 import burler
 from burler.testing import run_tap
+from support.cli import burler as run_burler
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

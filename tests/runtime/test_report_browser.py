@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tapprocess import burler, write_tap
+from tapprocess import write_tap
 
+from support.cli import burler
 from tests.browsers import chromium, opened, sideways, violations
 
 LONG = "every_order_line_of_the_northern_region_since_the_beginning_of_the_books"

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from blocked import started, wait_for
-from tapprocess import burler as burler_command
 from tapprocess import messages_of
 from taps import FIELDS, ids
 
 import burler
 from burler.errors import DeclarationError, UnsortedStreamError
 from burler.testing import run_tap
+from support.cli import burler as burler_command
 from support.internals import signals
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from blocked import started, wait_for
 from parts import key_of, marks, partitioned
-from tapprocess import burler as burler_command
 from tapprocess import write_tap
 from taps import ids, make
 
 import burler
 from burler.singer import merge_states
 from burler.testing import run_tap
+from support.cli import burler as burler_command
 
 TOUCHED = {"state_scope": "touched"}
 
