@@ -7,8 +7,7 @@ from typing import Any
 
 import burler
 from burler import StreamRun
-from burler.testing import TapRun, run_tap
-from support.internals import context
+from burler.testing import TapRun, bind_stream, run_tap
 
 FIELDS = {
     "type": "object",
@@ -26,22 +25,15 @@ def now() -> dt.datetime:
     return NOW
 
 
-class Noting(StreamRun):
-    """A stream as a function gets it, without an engine; manual unless something else is said. ``saved`` has what its
-    function saves by hand: bookmarks, and None for a plain ``save_bookmark()``."""
-
-    def __init__(self, **more: Any) -> None:
-        super().__init__(None, "rows", **{"manual": True, "replication_key": "at", **more})
-        self._channel = context.KeepingChannel()
-
-    @property
-    def saved(self) -> list[Any]:
-        return self._channel.saved
-
-
 def running(**more: Any) -> StreamRun:
-    """The same, where nobody looks at what is saved."""
-    return Noting(**more)
+    """A stream as a function gets it, without an engine; manual unless something else is said."""
+    with bind_stream(burler.tap("tap-patterns"), "rows", **{"manual": True, "replication_key": "at", **more}) as stream:
+        return stream
+
+
+def saved_by(stream: StreamRun) -> list[Any]:
+    """What a function has saved by hand: bookmarks, and None for a plain ``save_bookmark()``."""
+    return stream._channel.saved
 
 
 def tap_of(function: Any, *, schema: Any = FIELDS, **options: Any) -> burler.Tap:

@@ -7,7 +7,7 @@ import logging
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sources import FIELDS, Noting, lost_from_any_state, tap_of
+from sources import FIELDS, lost_from_any_state, running, saved_by, tap_of
 
 import burler
 from burler.errors import StreamError
@@ -35,7 +35,7 @@ class Pages:
 
 
 def stream_of(**more):
-    return Noting(**{"manual": False, **more})
+    return running(**{"manual": False, **more})
 
 
 def rows_of(items):
@@ -48,7 +48,7 @@ def test_pages_come_in_their_order_and_the_cursor_is_gone_at_the_end():
     assert rows_of(cursor_pages(stream, source)) == [{"id": i} for i in range(6)]
     assert source.asked == [None, "page 1", "page 2"]
     assert stream.state == {}
-    assert stream.saved == [None, None, None], "a STATE may come behind each page"
+    assert saved_by(stream) == [None, None, None], "a STATE may come behind each page"
 
 
 def test_the_cursor_in_the_state_is_that_of_the_page_that_is_not_out_yet():
@@ -150,7 +150,7 @@ def test_keep_false_keeps_nothing():
     source = Pages(3)
     list(cursor_pages(stream, source, keep=False))
     assert source.asked[0] is None
-    assert stream.state == {"cursor": "page 1"} and stream.saved == []
+    assert stream.state == {"cursor": "page 1"} and saved_by(stream) == []
 
 
 def test_a_cursor_that_has_expired_begins_anew_if_that_is_declared(caplog):

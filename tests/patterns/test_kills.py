@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sources import Noting, lost_from_any_state, now, tap_of
+from sources import lost_from_any_state, now, running, saved_by, tap_of
 
 import burler
 from burler.patterns import TooMuch, cursor_pages, full_request_incremental_emit, id_ranges, read_windows, windows
@@ -136,16 +136,16 @@ def test_no_row_is_lost_when_what_stood_at_any_yield_is_all_that_was_saved(patte
     }
     if keep == "bookmark" and function is each_range:
         given["bookmark"] = "000"
-    stream = Noting(**given)
+    stream = running(**given)
     out, saved = set(), ({}, None)
     for count, item in enumerate(function(stream, source, keep)):
         out |= {row["id"] for row in (item if isinstance(item, list) else [item])}
-        marks = [mark for mark in stream.saved if mark is not None]
+        marks = [mark for mark in saved_by(stream) if mark is not None]
         saved = (copy.deepcopy(stream.state), marks[-1] if marks else given.get("bookmark"))
         if count == stops_at:
             break
     state, bookmark = saved
-    again = Noting(**{**given, "state": state, "bookmark": bookmark})
+    again = running(**{**given, "state": state, "bookmark": bookmark})
     for item in function(again, source, keep):
         out |= {row["id"] for row in (item if isinstance(item, list) else [item])}
     assert out == set(range(len(source.hours)))

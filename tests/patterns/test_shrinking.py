@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sources import NOW, Noting, lost_from_any_state, now, running, tap_of
+from sources import NOW, lost_from_any_state, now, running, saved_by, tap_of
 
 from burler.errors import StreamError
 from burler.patterns import TooMuch, read_windows
@@ -61,10 +61,10 @@ sizes = st.sampled_from(["day", "week", "month", HOUR, DAY, 7 * DAY, dt.timedelt
 @given(minutes, st.integers(2, 10), sizes, st.sampled_from(["raises", "cuts", "breaks off"]))
 def test_all_rows_come_once_however_often_a_window_shrinks(minutes, most, size, says):
     shop = Shop(minutes, most, says=says)
-    stream = Noting(bookmark="2024-05-01T00:00:00Z")
+    stream = running(bookmark="2024-05-01T00:00:00Z")
     assert rows_of(read(stream, shop, size)) == shop.rows
-    assert stream.saved == sorted(stream.saved), "what is noted goes forward"
-    assert stream.saved[-1] == "2024-05-10T12:30:15Z", "and not beyond now"
+    assert saved_by(stream) == sorted(saved_by(stream)), "what is noted goes forward"
+    assert saved_by(stream)[-1] == "2024-05-10T12:30:15Z", "and not beyond now"
     read_well = [window for window in shop.asked if len(shop.within(Span(*window))) < most]
     edges = [start for start, _end in read_well] + [read_well[-1][1]]
     assert edges == ["2024-05-01T00:00:00Z", *(end for _start, end in read_well)], "no gap, and none over another"
@@ -101,7 +101,7 @@ def test_a_window_is_halved_and_grows_again_once_two_in_a_row_have_fitted():
 @pytest.mark.parametrize("says", ["raises", "cuts", "breaks off"])
 def test_the_smallest_window_that_is_too_much_is_an_error_that_names_it(says):
     shop = Shop([0, 100, 101, 102], most=2, says=says)
-    stream = Noting(bookmark="2024-05-01T00:00:00Z")
+    stream = running(bookmark="2024-05-01T00:00:00Z")
     out = []
     with pytest.raises(StreamError) as failed:
         for item in read_windows(
@@ -113,7 +113,7 @@ def test_the_smallest_window_that_is_too_much_is_an_error_that_names_it(says):
     )
     assert ("2 rows or more (most_rows)" if says == "cuts" else "TooMuch") in str(failed.value)
     assert rows_of(out) == shop.rows[:1], "what came before that window is out"
-    assert stream.saved[-1] == "2024-05-01T01:30:00Z"
+    assert saved_by(stream)[-1] == "2024-05-01T01:30:00Z"
 
 
 def test_halves_are_whole_seconds_where_there_is_room():
@@ -238,7 +238,7 @@ def test_what_makes_no_windows_is_an_error(wrong, says):
 
 
 def test_fetch_can_not_note_its_window_before_the_rows_are_out():
-    stream = Noting(bookmark="2024-05-09T00:00:00Z")
+    stream = running(bookmark="2024-05-09T00:00:00Z")
 
     def fetch(window):
         window.done()
@@ -246,7 +246,7 @@ def test_fetch_can_not_note_its_window_before_the_rows_are_out():
 
     found = read_windows(stream, fetch, DAY, now=now)
     next(found)
-    assert stream.saved == []
+    assert saved_by(stream) == []
 
 
 @pytest.mark.parametrize("keep", ["bookmark", "state"])

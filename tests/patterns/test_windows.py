@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
-from sources import FIELDS, NOW, Noting, now, running, tap_of
+from sources import FIELDS, NOW, now, running, saved_by, tap_of
 
 from burler.errors import BurlerError, StreamError
 from burler.patterns import Window, windows
@@ -19,13 +19,13 @@ def spans(found):
 
 
 def test_windows_go_from_the_bookmark_to_now():
-    stream = Noting(bookmark="2024-05-08T10:00:00Z")
+    stream = running(bookmark="2024-05-08T10:00:00Z")
     assert spans(windows(stream, DAY, now=now)) == [
         ("2024-05-08T10:00:00Z", "2024-05-09T10:00:00Z"),
         ("2024-05-09T10:00:00Z", "2024-05-10T10:00:00Z"),
         ("2024-05-10T10:00:00Z", "2024-05-10T12:30:15Z"),  # now, in whole seconds
     ]
-    assert stream.saved == ["2024-05-09T10:00:00Z", "2024-05-10T10:00:00Z", "2024-05-10T12:30:15Z"]
+    assert saved_by(stream) == ["2024-05-09T10:00:00Z", "2024-05-10T10:00:00Z", "2024-05-10T12:30:15Z"]
 
 
 def test_without_now_it_is_the_time_of_this_machine():
@@ -56,40 +56,40 @@ def test_windows_of_dates_are_written_as_dates_and_know_their_last_day():
 
 
 def test_a_window_is_noted_when_the_next_one_is_asked_for():
-    stream = Noting(bookmark="2024-05-08T00:00:00Z")
+    stream = running(bookmark="2024-05-08T00:00:00Z")
     found = windows(stream, DAY, now=now)
     next(found)
-    assert stream.saved == []
+    assert saved_by(stream) == []
     next(found)
-    assert stream.saved == ["2024-05-09T00:00:00Z"]
+    assert saved_by(stream) == ["2024-05-09T00:00:00Z"]
     found.close()
-    assert stream.saved == ["2024-05-09T00:00:00Z"]
+    assert saved_by(stream) == ["2024-05-09T00:00:00Z"]
 
 
 def test_a_body_that_was_left_early_is_not_noted():
-    stream = Noting(bookmark="2024-05-08T00:00:00Z")
+    stream = running(bookmark="2024-05-08T00:00:00Z")
     with pytest.raises(ZeroDivisionError):
         for window in windows(stream, DAY, now=now):
             if window.start.startswith("2024-05-09"):
                 raise ZeroDivisionError
-    assert stream.saved == ["2024-05-09T00:00:00Z"]
+    assert saved_by(stream) == ["2024-05-09T00:00:00Z"]
 
 
 def test_done_says_so_before_the_body_is_left():
-    stream = Noting(bookmark="2024-05-08T00:00:00Z")
+    stream = running(bookmark="2024-05-08T00:00:00Z")
     for window in windows(stream, DAY, now=now):
         window.done()
         break
-    assert stream.saved == ["2024-05-09T00:00:00Z"]
+    assert saved_by(stream) == ["2024-05-09T00:00:00Z"]
 
 
 def test_an_old_window_that_is_done_again_does_not_go_back():
-    stream = Noting(bookmark="2024-05-08T00:00:00Z")
+    stream = running(bookmark="2024-05-08T00:00:00Z")
     found = windows(stream, DAY, now=now)
     first, second = next(found), next(found)
     second.done()
     first.done()
-    assert stream.saved[-1] == "2024-05-10T00:00:00Z"
+    assert saved_by(stream)[-1] == "2024-05-10T00:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_without_anything_to_begin_at_the_error_says_what_is_missing():
 
 
 def test_a_bookmark_at_or_beyond_the_end_gives_no_window():
-    stream = Noting(bookmark="2024-05-10T12:30:15Z")
+    stream = running(bookmark="2024-05-10T12:30:15Z")
     assert list(windows(stream, now=now)) == []
-    assert list(windows(Noting(bookmark="2030-01-01T00:00:00Z"), now=now)) == []
-    assert stream.saved == []
+    assert list(windows(running(bookmark="2030-01-01T00:00:00Z"), now=now)) == []
+    assert saved_by(stream) == []
 
 
 # ---- what is noted -------------------------------------------------------------------------------------
@@ -126,20 +126,20 @@ def test_a_bookmark_at_or_beyond_the_end_gives_no_window():
 
 def test_what_is_noted_never_passes_now():
     """Of a future, more may come: appointments, say."""
-    stream = Noting(bookmark="2024-05-10T00:00:00Z")
+    stream = running(bookmark="2024-05-10T00:00:00Z")
     found = list(windows(stream, DAY, end="2024-05-13T00:00:00Z", now=now))
     assert found[-1].end == "2024-05-13T00:00:00Z"
-    assert stream.saved == ["2024-05-10T12:30:15Z"] * 3
+    assert saved_by(stream) == ["2024-05-10T12:30:15Z"] * 3
 
 
 def test_today_is_read_and_read_again():
-    stream = Noting(bookmark="2024-05-09", replication_key="day")
+    stream = running(bookmark="2024-05-09", replication_key="day")
     assert spans(windows(stream, DAY, dates=True, now=now)) == [
         ("2024-05-09", "2024-05-10"),
         ("2024-05-10", "2024-05-11"),
     ]
-    assert stream.saved == ["2024-05-10", "2024-05-10"]
-    again = Noting(bookmark="2024-05-10", replication_key="day")
+    assert saved_by(stream) == ["2024-05-10", "2024-05-10"]
+    again = running(bookmark="2024-05-10", replication_key="day")
     assert spans(windows(again, DAY, dates=True, now=now)) == [("2024-05-10", "2024-05-11")]
 
 
@@ -147,30 +147,30 @@ def test_today_is_that_of_the_zone():
     late = dt.datetime(2024, 5, 10, 23, 0, tzinfo=dt.UTC)
     tokyo = list(windows(None, DAY, start="2024-05-10", dates=True, zone="Asia/Tokyo", now=lambda: late))
     assert tokyo[-1].end == "2024-05-12"
-    lima = Noting(bookmark="2024-05-10", replication_key="day")
+    lima = running(bookmark="2024-05-10", replication_key="day")
     early = dt.datetime(2024, 5, 11, 1, 0, tzinfo=dt.UTC)
     assert [w.end for w in windows(lima, DAY, dates=True, zone="America/Lima", now=lambda: early)] == ["2024-05-11"]
-    assert lima.saved == ["2024-05-10"]
+    assert saved_by(lima) == ["2024-05-10"]
 
 
 def test_a_delay_ends_windows_before_now():
-    stream = Noting(bookmark="2024-05-10T00:00:00Z")
+    stream = running(bookmark="2024-05-10T00:00:00Z")
     assert spans(windows(stream, delay=dt.timedelta(minutes=30), now=now)) == [
         ("2024-05-10T00:00:00Z", "2024-05-10T12:00:15Z")
     ]
-    days = Noting(bookmark="2024-05-08", replication_key="day")
+    days = running(bookmark="2024-05-08", replication_key="day")
     found = list(windows(days, DAY, dates=True, delay=dt.timedelta(hours=13), now=now))
-    assert found[-1].end == "2024-05-10" and days.saved[-1] == "2024-05-09"
+    assert found[-1].end == "2024-05-10" and saved_by(days)[-1] == "2024-05-09"
 
 
 def test_overlapping_windows_begin_earlier_and_go_on_all_the_same():
-    stream = Noting(bookmark="2024-05-08T00:00:00Z")
+    stream = running(bookmark="2024-05-08T00:00:00Z")
     found = spans(windows(stream, DAY, overlap=dt.timedelta(days=3), end="2024-05-10", now=now))
     assert found == [
         ("2024-05-05T00:00:00Z", "2024-05-09T00:00:00Z"),
         ("2024-05-06T00:00:00Z", "2024-05-10T00:00:00Z"),
     ]
-    assert stream.saved == ["2024-05-09T00:00:00Z", "2024-05-10T00:00:00Z"]
+    assert saved_by(stream) == ["2024-05-09T00:00:00Z", "2024-05-10T00:00:00Z"]
 
 
 def test_a_start_date_that_was_moved_behind_the_bookmark_hides_nothing():
@@ -198,60 +198,60 @@ def test_no_overlap_reaches_before_the_start_date():
     ],
 )
 def test_the_bookmark_has_the_kind_of_its_key_whatever_windows_are_made_of(key, more, saved):
-    stream = Noting(bookmark="2024-05-08", replication_key=key, schema=FIELDS, start_date="2024-05-08T00:00:00Z")
+    stream = running(bookmark="2024-05-08", replication_key=key, schema=FIELDS, start_date="2024-05-08T00:00:00Z")
     found = windows(stream, DAY, now=now, **more)
     next(found).done()
-    assert stream.saved[0] == saved
+    assert saved_by(stream)[0] == saved
 
 
 def test_formats_in_unions_count():
     fields = {"at": {"anyOf": [{"type": "null"}, {"type": "string", "format": "date-time"}]}}
-    stream = Noting(bookmark="2024-05-08", start_date="2024-05-08T00:00:00Z", schema={"properties": fields})
+    stream = running(bookmark="2024-05-08", start_date="2024-05-08T00:00:00Z", schema={"properties": fields})
     next(windows(stream, DAY, dates=True, now=now)).done()
-    assert stream.saved == ["2024-05-09T00:00:00Z"]
+    assert saved_by(stream) == ["2024-05-09T00:00:00Z"]
 
 
 def test_a_key_without_a_schema_is_of_the_kind_that_its_bookmark_has():
-    stream = Noting(bookmark="2024-05-08T10:00:00Z", schema={"properties": {"at": {}}})
+    stream = running(bookmark="2024-05-08T10:00:00Z", schema={"properties": {"at": {}}})
     next(windows(stream, DAY, dates=True, now=now)).done()
-    assert stream.saved == ["2024-05-09T00:00:00Z"]
+    assert saved_by(stream) == ["2024-05-09T00:00:00Z"]
 
 
 # ---- where it is noted ---------------------------------------------------------------------------------
 
 
 def test_keep_state_notes_it_in_the_streams_state_and_goes_on_there():
-    stream = Noting(bookmark="2024-05-09T00:00:00Z", start_date="2024-05-01T00:00:00Z", manual=False)
+    stream = running(bookmark="2024-05-09T00:00:00Z", start_date="2024-05-01T00:00:00Z", manual=False)
     for window in windows(stream, DAY, keep="state", now=now):
         if window.end > "2024-05-04":
             break
     assert stream.state == {"window_end": "2024-05-03T00:00:00Z"}
-    assert stream.saved == [None, None]  # a STATE may come; the bookmark is the rows' own
-    again = Noting(bookmark="2024-05-01T00:00:00Z", manual=False, state=stream.state)
+    assert saved_by(stream) == [None, None]  # a STATE may come; the bookmark is the rows' own
+    again = running(bookmark="2024-05-01T00:00:00Z", manual=False, state=stream.state)
     assert next(windows(again, DAY, keep="state", now=now)).start == "2024-05-03T00:00:00Z"
-    other_field = Noting(bookmark="2024-05-09T00:00:00Z", manual=False, state=stream.state)
+    other_field = running(bookmark="2024-05-09T00:00:00Z", manual=False, state=stream.state)
     assert next(windows(other_field, DAY, keep="state", now=now)).start == "2024-05-03T00:00:00Z"
 
 
 def test_keep_state_vouches_for_no_bookmark():
     """Where the bookmark is the author's own to move, a plain save_bookmark() would move it."""
-    stream = Noting(bookmark="2024-05-01T00:00:00Z")
+    stream = running(bookmark="2024-05-01T00:00:00Z")
     list(windows(stream, start="2024-05-01", keep="state", now=now))
-    assert stream.state == {"window_end": "2024-05-10T12:30:15Z"} and stream.saved == []
+    assert stream.state == {"window_end": "2024-05-10T12:30:15Z"} and saved_by(stream) == []
 
 
 def test_keep_none_notes_nothing():
-    stream = Noting(bookmark="2024-05-01T00:00:00Z", manual=False)
+    stream = running(bookmark="2024-05-01T00:00:00Z", manual=False)
     assert len(list(windows(stream, keep=None, now=now))) == 2
-    assert stream.state == {} and stream.saved == []
+    assert stream.state == {} and saved_by(stream) == []
 
 
 @pytest.mark.parametrize("keep", ["bookmark", "state"])
 def test_a_full_table_begins_at_the_beginning_each_time_and_notes_nothing(keep):
     given = {"replication_method": "FULL_TABLE", "start_date": "2024-05-05T00:00:00Z", "manual": False}
-    stream = Noting(bookmark="2024-05-09T00:00:00Z", state={"window_end": "2024-05-09T00:00:00Z"}, **given)
+    stream = running(bookmark="2024-05-09T00:00:00Z", state={"window_end": "2024-05-09T00:00:00Z"}, **given)
     assert next(windows(stream, DAY, keep=keep, now=now)).start == "2024-05-05T00:00:00Z"
-    assert stream.saved == [] and stream.state == {"window_end": "2024-05-09T00:00:00Z"}
+    assert saved_by(stream) == [] and stream.state == {"window_end": "2024-05-09T00:00:00Z"}
 
 
 def test_the_bookmark_can_be_moved_by_hand_only_where_that_is_declared():

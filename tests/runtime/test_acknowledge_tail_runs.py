@@ -15,9 +15,7 @@ from taps import ids, make
 
 import burler
 from burler.testing import FakeClock, run_tap
-from support.internals import acknowledging
 
-LOGGER = acknowledging.logger.name
 CLIENT = object()
 
 
@@ -33,7 +31,7 @@ def until(true: Callable[[], Any], seconds: float = 20) -> None:
 
 
 def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING and one.name == LOGGER]
+    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
 
 
 def test_a_tail_tells_while_its_function_blocks():
@@ -71,7 +69,7 @@ def test_a_tail_goes_on_where_its_acknowledge_function_fails(caplog: pytest.LogC
     def acknowledge():
         raise ConnectionError("broker gone")
 
-    with caplog.at_level(logging.INFO, logger=LOGGER):
+    with caplog.at_level(logging.INFO):
         run = run_tap(tap, {"tail": True, "tail_max_rounds": 20}, clock=FakeClock())
     assert not run.result.errors
     assert run.result.exit_code == 0
@@ -79,37 +77,6 @@ def test_a_tail_goes_on_where_its_acknowledge_function_fails(caplog: pytest.LogC
     assert run.states[-1] == state(a=20)
     assert "broker gone" in warned(caplog)[0]
     assert "not told again" in warned(caplog)[-1]
-
-
-def test_a_clock_that_jumps_is_no_function_that_hangs(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-):
-    clock, jumped, looks = FakeClock(), threading.Event(), []
-    tick = acknowledging.Acknowledgements.tick
-    monkeypatch.setattr(acknowledging.Acknowledgements, "tick", lambda self: (tick(self), looks.append(1)))
-    tap = make()
-    tap.stream("a", key_properties="id", replication_key="id", order="asc", schema={"properties": {"id": {}}})
-
-    @tap.tail("a")
-    def events(stream):
-        yield {"id": 1}
-        stream.save_bookmark()
-        yield {"id": 2}
-        assert jumped.wait(20)
-
-    @tap.acknowledge("a")
-    def acknowledge():
-        if jumped.is_set():
-            return
-        clock.advance(600)
-        seen = len(looks)
-        until(lambda: len(looks) > seen + 1)  # by the engine's timer
-        jumped.set()
-
-    with caplog.at_level(logging.INFO, logger=LOGGER):
-        run_tap(tap, {"tail": True, "tail_max_rounds": 1, "state_message_min_interval_ms": 1}, clock=clock)
-    assert jumped.is_set()
-    assert warned(caplog) == []
 
 
 def test_what_it_is_told_goes_back_where_the_state_does():

@@ -15,9 +15,6 @@ from hypothesis import strategies as st
 
 from burler.errors import StateError
 from burler.singer import merge_states, parse_state
-from burler.testing import FakeClock
-from support import internals
-from support.internals import confirmed
 
 
 @pytest.fixture(params=[False, True], ids=["full", "touched"])
@@ -80,16 +77,6 @@ def test_it_stays_the_same_file_when_user_code_goes_to_another_folder(tmp_path: 
     (tmp_path / "state.json").write_text(message(1))
     monkeypatch.chdir("/")
     assert here.look() == state(1)
-
-
-def test_the_settings_name_it(tmp_path: Path):
-    assert confirmed.Confirmed.of(internals.settings.Settings(), FakeClock()) is None
-    (tmp_path / "x").write_text(message(1) + json.dumps({"bookmarks": {"b": {"id": 2}}}) + "\n")
-    found = confirmed.Confirmed.of(
-        internals.settings.Settings(acknowledge_state_file=str(tmp_path / "x"), state_scope="touched"), FakeClock()
-    )
-    assert found is not None
-    assert found.look() == {"bookmarks": {"a": {"id": 1}, "b": {"id": 2}}}
 
 
 # ---- when ---------------------------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from confirming import Looking, message, state
 
-from support.internals import confirmed, confirmed_lines
+from support.internals import confirmed
 
-LOGGER = confirmed.logger.name
 ROW = json.dumps({"type": "RECORD", "stream": "a", "record": {"id": 1, "at": 5}}) + "\n"
 ROWS = ROW * (20_000_000 // len(ROW))
+LONGEST_LINE = 64 * 1024 * 1024
 WITH_WORD = json.dumps({"type": "RECORD", "stream": "a", "record": {"bookmarks": "x" * 100}}) + "\n"
 
 
@@ -57,13 +57,13 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Counting:
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING and one.name == LOGGER]
+    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
 
 
 def test_a_huge_file_without_a_state_is_read_once_by_pieces(
     either: Looking, read: Counting, caplog: pytest.LogCaptureFixture
 ):
-    with caplog.at_level(logging.INFO, logger=LOGGER):
+    with caplog.at_level(logging.INFO):
         either.write(ROWS)
         assert either.look() is None
         assert read.bytes < 1.2 * len(ROWS)
@@ -90,7 +90,7 @@ def test_a_state_far_in_front_is_searched_once(either: Looking, read: Counting):
 
 
 def test_a_huge_text_is_not_read_whole(either: Looking, read: Counting, caplog: pytest.LogCaptureFixture):
-    with caplog.at_level(logging.INFO, logger=LOGGER):
+    with caplog.at_level(logging.INFO):
         either.write("no JSON\n" * (20_000_000 // 8))
         for _ in range(5):
             assert either.look() is None
@@ -99,16 +99,16 @@ def test_a_huge_text_is_not_read_whole(either: Looking, read: Counting, caplog: 
     assert "more than 16 MiB" in said
 
 
-@pytest.mark.parametrize("steps", [1, 7])
-def test_a_line_without_an_end_is_passed_over(
-    either: Looking, read: Counting, monkeypatch: pytest.MonkeyPatch, steps: int
-):
-    monkeypatch.setattr(confirmed_lines, "LONGEST_LINE_BYTES", 3_000_000)
-    monkeypatch.setattr(confirmed, "_MOST_WHOLE_BYTES", 3_000_000)
+def test_a_line_without_an_end_is_passed_over_and_not_held(either: Looking, read: Counting):
+    """Longer than any that is waited for."""
     either.write(message(1))
-    for _ in range(steps):
-        either.add('{"bookmarks": {"a": {"id": 7}}, "x": "' + "y" * 8_000_000)
+    either.add('{"bookmarks": {"a": {"id": 7}}, "x": "' + "y" * (LONGEST_LINE + 8_000_000))
+    tracemalloc.start()
+    try:
         assert either.look() == state(1)
+        assert tracemalloc.get_traced_memory()[1] < 2.2 * LONGEST_LINE
+    finally:
+        tracemalloc.stop()
     assert read.most <= 4 * 1024 * 1024
     read.bytes = 0
     for _ in range(5):
@@ -119,17 +119,6 @@ def test_a_line_without_an_end_is_passed_over(
     assert either.look() == state(1)
     either.add(message(2))
     assert either.look() == state(2)
-
-
-def test_a_huge_line_is_not_held(either: Looking, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(confirmed_lines, "LONGEST_LINE_BYTES", 3_000_000)
-    either.write(message(1) + "y" * 60_000_000)
-    tracemalloc.start()
-    try:
-        assert either.look() == state(1)
-        assert tracemalloc.get_traced_memory()[1] < 30_000_000
-    finally:
-        tracemalloc.stop()
 
 
 def test_a_state_of_megabytes_counts(either: Looking):

@@ -12,6 +12,8 @@ import pytest
 from tapprocess import PYTHON, SMALL, burler, environment, python, write_tap
 
 from burler.testing import canary
+from support.cli import burler as in_process
+from support.servers import serving
 
 READER = """
 import json, sys, warnings
@@ -73,23 +75,12 @@ def test_singer_python_reads_our_metric_lines(tmp_path: Path):
 
 
 ASKS = """
-import burler, http.server, threading
+import burler
 tap = burler.tap("tap-x", config_spec={"metrics": None} if OWN else None)
-
-class Answers(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"[]")
-    def log_message(self, *args):
-        pass
-
-server = http.server.HTTPServer(("127.0.0.1", 0), Answers)
-threading.Thread(target=server.serve_forever, daemon=True).start()
 
 @tap.client
 def client():
-    return burler.http.Client(f"http://127.0.0.1:{server.server_port}")
+    return burler.http.Client("URL")
 
 @tap.sync("rows", key_properties="id", schema=SCHEMA)
 def rows(client, config):
@@ -97,6 +88,13 @@ def rows(client, config):
         client.get(f"/{page}", endpoint="/{page}")
     yield {"id": 1, "text": str(config.get("metrics"))}
 """
+
+
+@pytest.fixture(scope="module")
+def asks():
+    """The tap, with a server to ask."""
+    with serving(lambda asked: []) as server:
+        yield ASKS.replace("URL", server.url)
 
 
 @pytest.mark.parametrize(
@@ -108,24 +106,24 @@ def rows(client, config):
         ({"metrics": "requests"}, ["--metrics", "streams"], 0),
     ],
 )
-def test_single_requests_have_metric_lines_only_where_they_are_asked_for(tmp_path, config, flags, lines):
+def test_single_requests_have_metric_lines_only_where_they_are_asked_for(tmp_path, asks, config, flags, lines):
     (tmp_path / "config.json").write_text(json.dumps(config))
-    tap = write_tap(tmp_path, ASKS.replace("OWN", "False"))
-    ended = burler("run", tap, "-c", "config.json", *flags, cwd=tmp_path)
+    tap = write_tap(tmp_path, asks.replace("OWN", "False"))
+    ended = in_process("run", tap, "-c", "config.json", *flags, cwd=tmp_path)
     assert ended.code == 0, ended.stderr
     assert ended.stderr.count('"metric":"http_request_duration"') == lines
     assert ended.stderr.count("METRIC: ") == lines + 3
     assert "rows: 3 requests" in ended.stderr
 
 
-def test_a_tap_may_have_metrics_of_its_own(tmp_path: Path):
+def test_a_tap_may_have_metrics_of_its_own(tmp_path: Path, asks: str):
     (tmp_path / "config.json").write_text('{"metrics": ["sessions"]}')
-    tap = write_tap(tmp_path, ASKS.replace("OWN", "True"))
-    ended = burler("run", tap, "-c", "config.json", "--metrics", "requests", cwd=tmp_path)
+    tap = write_tap(tmp_path, asks.replace("OWN", "True"))
+    ended = in_process("run", tap, "-c", "config.json", "--metrics", "requests", cwd=tmp_path)
     assert ended.code == 0, ended.stderr
     assert [m["record"]["text"] for m in ended.messages if m["type"] == "RECORD"] == ["['sessions']"]
     assert ended.stderr.count('"metric":"http_request_duration"') == 3
-    ended = burler("run", write_tap(tmp_path, ASKS.replace("OWN", "False")), "-c", "config.json", cwd=tmp_path)
+    ended = in_process("run", write_tap(tmp_path, asks.replace("OWN", "False")), "-c", "config.json", cwd=tmp_path)
     assert ended.code == 2 and "setting 'metrics' must be text" in ended.stderr
 
 
@@ -200,7 +198,7 @@ def test_the_bytes_of_a_secret_are_in_no_log_and_no_report(tmp_path: Path):
     secret = f"pässwörd-{canary('bytes')}"
     config = {"jwt": secret, "url": "http://ann:se/cret@h/"}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    ended = burler("run", write_tap(tmp_path, source), "-c", "config.json", "--report", "r.json", cwd=tmp_path)
+    ended = in_process("run", write_tap(tmp_path, source), "-c", "config.json", "--report", "r.json", cwd=tmp_path)
     (told,) = json.loads((tmp_path / "r.json").read_text())["streams"][0]["errors"]
     assert told["message"] == "b'***' *** *** '***' is no host, *** is no port"
     assert f"ValueError: {told['message']}" in ended.stderr
@@ -338,8 +336,10 @@ tap.schema("rows", SCHEMA)
 """
 
 
-@pytest.mark.parametrize("level", ["INFO", "DEBUG"])
-@pytest.mark.parametrize("fail", ["client", "row", "rows", "state"])
+@pytest.mark.parametrize(
+    ("fail", "level"),
+    [("client", "DEBUG"), ("row", "INFO"), ("row", "DEBUG"), ("rows", "INFO"), ("state", "DEBUG")],
+)
 def test_secrets_never_show(tmp_path: Path, fail: str, level: str):
     path = write_tap(tmp_path, LEAKY)
     config = {"access_token": SECRET, "nested": {"password": SECRET + "2"}, "fail": fail}
@@ -402,7 +402,7 @@ def test_a_critical_line_says_where_and_is_short(tmp_path: Path):
         yield {}
     tap.schema("rows", SCHEMA)
     """
-    ended = burler("run", write_tap(tmp_path, source), cwd=tmp_path)
+    ended = in_process("run", write_tap(tmp_path, source), cwd=tmp_path)
     assert ended.code == 1
     text = ended.one_critical()
     assert text.startswith("CRITICAL rows (tap_x.py:5): ValueError: <html>")
@@ -421,7 +421,7 @@ def test_several_broken_streams_have_one_critical_line_each(tmp_path: Path):
         tap.sync(name, key_properties="id", replication_key="id")(rows)
         tap.schema(name, SCHEMA)
     """
-    ended = burler("run", write_tap(tmp_path, source), cwd=tmp_path)
+    ended = in_process("run", write_tap(tmp_path, source), cwd=tmp_path)
     assert ended.code == 1
     assert [line.split(" ")[0] for line in ended.lines("CRITICAL")] == ["a", "c"]
     assert ended.messages[-1] == {"type": "STATE", "value": {"bookmarks": {"b": {"id": 1}}}}

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from tapprocess import PYTHON, environment, shell, without_times, write_tap
 
+NIGHTLY = pytest.mark.nightly
+"""The same as the others here, only longer."""
+
 ROWS = 1_000_000
 LINES = 1 + ROWS + 10 + 1  # SCHEMA; a STATE for each 100,000 rows; one at the end
 SOURCE = """
@@ -68,6 +71,7 @@ def test_a_million_rows_are_a_million_lines(tmp_path: Path):
     assert ended.lines("WARNING") == []
 
 
+@pytest.mark.nightly
 def test_a_slow_reader_gets_every_row_and_the_last_state(tmp_path: Path):
     write_tap(tmp_path, SOURCE)
     (tmp_path / "slow.py").write_text(SLOW)
@@ -109,7 +113,7 @@ def ended_without_reader(run: subprocess.Popen[bytes]) -> None:
     assert re.search(r"^INFO stream 'rows': unfinished, ", log, re.MULTILINE), log
 
 
-@pytest.mark.parametrize("lines", [1, 12_345, 500_000])
+@pytest.mark.parametrize("lines", [1, pytest.param(12_345, marks=NIGHTLY), pytest.param(500_000, marks=NIGHTLY)])
 def test_a_reader_that_closes_has_whole_lines_up_to_there(million: Callable[..., subprocess.Popen[bytes]], lines: int):
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb") as pipe:
@@ -130,7 +134,7 @@ def test_a_reader_that_closes_has_whole_lines_up_to_there(million: Callable[...,
             assert message["value"]["bookmarks"] == {"rows": {"id": out - 1}}, "STATE tells of what is out, not more"
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGKILL, marks=NIGHTLY), signal.SIGTERM])
 def test_a_reader_that_is_killed_in_the_middle(million: Callable[..., subprocess.Popen[bytes]], tmp_path: Path, number):
     got = tmp_path / "got.jsonl"
     ours, theirs = os.pipe()

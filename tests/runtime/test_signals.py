@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from tapprocess import PYTHON, Ended, environment, write_tap
 
+NIGHTLY = pytest.mark.nightly
+"""The same as the others here, only longer."""
+
 HEAD = """
 import os, sys, threading, time
 import burler
@@ -164,7 +167,15 @@ def rows():
 """
 
 
-@pytest.mark.parametrize("react", ["pass", "return", "raise ValueError('changed') from error", "sys.exit(5)"])
+@pytest.mark.parametrize(
+    "react",
+    [
+        pytest.param("pass", marks=NIGHTLY),
+        "return",
+        "raise ValueError('changed') from error",
+        "sys.exit(5)",
+    ],
+)
 def test_user_code_that_catches_everything_does_not_pass_for_complete(started: Any, react: str):
     run = started(SWALLOWS.replace("REACT", react))
     run.until("READY")
@@ -312,8 +323,9 @@ def rows(client):
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize(("ends", "code"), [("", 0), ("raise ValueError('no')", 1)], ids=["done", "failed"])
+@pytest.mark.parametrize(
+    ("number", "ends", "code"), [(signal.SIGTERM, "", 0), (signal.SIGINT, "raise ValueError('no')", 1)]
+)
 def test_a_signal_behind_the_last_state_leaves_summary_and_exit_code_as_they_are(
     started: Any, tmp_path: Path, number: int, ends: str, code: int
 ):

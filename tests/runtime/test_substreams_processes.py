@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from tapprocess import PYTHON, environment, python, write_tap
 
+NIGHTLY = pytest.mark.nightly
+"""The same as the others here, only longer."""
+
 BIG = """
 import resource, sys
 import burler
@@ -48,6 +51,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_the_number_of_parents(tmp_path: Path):
     path = write_tap(tmp_path, BIG, "tap_big.py")
     kilobytes = {}
@@ -126,7 +130,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "SIGTERM"])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=NIGHTLY)], ids=["kill -9", "SIGTERM"]
+)
 def test_nothing_is_lost_when_the_process_is_ended(tmp_path: Path, number: signal.Signals):
     """Again and again; what stands behind the last STATE that got out counts for nothing."""
     path = write_tap(tmp_path, KILLED, "tap_killed.py")

@@ -230,6 +230,7 @@ def test_schema_comes_once_in_a_day(day):
     assert counted == dict.fromkeys(("orders", "lines", "sales", "prices", "once", "flaky", "down"), 1)
 
 
+@pytest.mark.nightly
 def test_memory_is_the_same_after_two_hours_and_after_six():
     clock = FakeClock()
     tap, _ = shop(clock)
@@ -283,6 +284,7 @@ def bench(name, *args, timeout=100):
     return done
 
 
+@pytest.mark.nightly
 def test_latency_is_measured():
     said = bench("tail_latency.py", "--rows", "15", "--interval-ms", "50").stdout
     assert said.count("burler ") == 2
@@ -290,6 +292,7 @@ def test_latency_is_measured():
     assert said.count("bar ") == 2
 
 
+@pytest.mark.nightly
 def test_idle_is_measured():
     said = bench(
         "tail_idle.py", "--seconds", "1", "--streams", "10", "--interval-ms", "500", "--warm-seconds", "3"
@@ -298,6 +301,7 @@ def test_idle_is_measured():
     assert "bar 1%" in said
 
 
+@pytest.mark.nightly
 def test_the_soak_works():
     done = bench("tail_soak.py", "--minutes", "0.08", "--hangup-seconds", "2")
     assert "nothing is missing" in done.stdout, done.stdout

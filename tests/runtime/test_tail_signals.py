@@ -510,6 +510,7 @@ tap.schema("rows", SCHEMA)
 """
 
 
+@pytest.mark.nightly
 def test_a_function_that_eats_every_interruption_is_left_behind_with_its_state(tail):
     one = tail(EATS, state_message_min_interval_ms=600_000)
     one.until("RECORD")

@@ -258,7 +258,7 @@ def test_without_a_due_state_the_table_waits(tmp_path):
     assert json.loads(pair.table.state()) == json.loads(pair.printed.read_bytes().splitlines()[-1])
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.nightly)])
 def test_killed_at_random_and_begun_again_nothing_is_missing(tmp_path, seed):
     """kill -9 for the tap, the target, or both; the next pair begins with the state that the target has stored."""
     choice = random.Random(seed)

@@ -92,8 +92,9 @@ def rows_of(messages: list[dict[str, Any]]) -> dict[str, list[int]]:
     return found
 
 
-@pytest.mark.parametrize("block", ["sleep", "recv", "lock"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("block", "number"), [("sleep", signal.SIGTERM), ("recv", signal.SIGINT), ("lock", signal.SIGTERM)]
+)
 def test_blocked_workers_do_not_keep_a_run_from_ending(tmp_path: Path, block: str, number: int):
     with started(tmp_path, SOURCE, BLOCK=block) as process:
         wait_for(process, b"BLOCKED", 4)
@@ -160,8 +161,7 @@ def test_no_new_partition_begins_after_a_signal(tmp_path: Path):
     assert set(rows_of(messages)) == set("abc")
 
 
-@pytest.mark.parametrize("workers", ["1", "3"])
-@pytest.mark.parametrize("block", ["sleep", "lock"])
+@pytest.mark.parametrize(("workers", "block"), [("1", "sleep"), ("3", "lock")])
 def test_a_list_of_partitions_that_blocks(tmp_path: Path, workers: str, block: str):
     """One thread is in the author's function, the others wait for it to give the next partition."""
     with started(tmp_path, SOURCE, BLOCK=block, ACCOUNTS="ab!cd", FREE="abcd", WORKERS=workers) as process:
