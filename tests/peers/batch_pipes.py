@@ -11,6 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from postgres_server import Database
+
 PROGRAMS = Path(__file__).parent / "programs"
 TEXTS = ["", " ", "null", "a,b\n\"c\"; 'd'\t\\", "\u00fc\u4e2d\U0001f600\u2028", "1.0", "true", None]
 Rows = list[dict[str, Any]]
@@ -118,19 +120,16 @@ class Files:
 class Tables:
     """``target-postgres`` into a PostgreSQL schema of its own."""
 
-    def __init__(self, folder: Path, pipe: Pipe, postgres: Mapping[str, Any], name: str, **settings: Any) -> None:
-        self.name, self._server = name, postgres
-        config = folder / f"{name}.config.json"
-        where = {key: postgres[key] for key in ("host", "port", "user", "database")}
-        config.write_text(json.dumps({**where, "password": "x", "default_target_schema": name, **settings}))
+    def __init__(self, folder: Path, pipe: Pipe, postgres: Database, name: str, **settings: Any) -> None:
+        self.name, self._database = name, postgres
+        config = folder / f"config-{name}.json"
+        config.write_text(json.dumps({**postgres.settings, "default_target_schema": name, **settings}))
         self.command = [pipe.peers / "target-postgres", "--config", config]
 
     def rows(self, stream: str) -> Rows:
         """In the order of their texts."""
-        ask = f'select to_json(t) from {self.name}."{stream}" t'
-        server = ["-h", self._server["host"], "-p", str(self._server["port"]), "-U", self._server["user"]]
-        done = subprocess.run([self._server["psql"], *server, "-Atc", ask], capture_output=True, check=True)
-        found = parsed(done.stdout.decode().strip().split("\n"))
+        told = self._database.ask(f'select to_json(t)::text from {self.name}."{stream}" t')
+        found = parsed([text for (text,) in told])
         return sorted(found, key=lambda row: json.dumps(own([row]), default=str))
 
 

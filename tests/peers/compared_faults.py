@@ -11,26 +11,22 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 import compared
 import compared_shop
 import peers_environment
 
 
-class _Faulty(compared_shop._Handler):
-    fault = ""
+class _Faulty(compared_shop.Shop):
+    def __init__(self, fault: str) -> None:
+        super().__init__(_rows(fault))
+        self.kind = fault
 
-    def do_GET(self) -> None:
-        """A page, or the fault."""
-        first = not self.server.asked
-        status = (
-            503 if self.fault == "busy" and first else 400 if self.fault == "broken" and "page=3" in self.path else 0
-        )
-        if not status:
-            return super().do_GET()
-        self.server.asked.append(self.path)
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        return self.end_headers()
+    def fault(self, path: str) -> int:
+        if self.kind == "busy" and len(self.asked) == 1:
+            return 503
+        return 400 if self.kind == "broken" and "page=3" in path else 0
 
 
 def _rows(fault: str) -> list[dict[str, Any]]:
@@ -43,9 +39,7 @@ def _rows(fault: str) -> list[dict[str, Any]]:
 def _found(name: str, fault: str) -> str:
     """What came of a run, in a few words."""
     python = None if name == "burler" else peers_environment.make_compared(name) / "python"
-    with tempfile.TemporaryDirectory() as folder, compared_shop.serving(_rows(fault)) as server:
-        server.RequestHandlerClass = _Faulty
-        _Faulty.fault = fault
+    with tempfile.TemporaryDirectory() as folder, compared_shop.serving(_Faulty(fault)) as server:
         (Path(folder) / "config.json").write_text(json.dumps({"url": server.url}))
         try:
             rows = compared.PROGRAMS[name][1](Path(folder), python).rows

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+
+from support import servers
+from support.servers import Asked
 
 ORDERS = [
     {"id": number, "customer": name, "total": 4.5 * number, "updated_at": f"2026-01-0{number}T12:00:00Z"}
@@ -17,52 +16,35 @@ ORDERS = [
 PAGE_ROWS = 3
 
 
-class Shop(ThreadingHTTPServer):
-    """The server; ``asked`` holds the path and query of each request, in order."""
-
-    daemon_threads = True
+class Shop:
+    """What it has, and in ``asked`` the path and query of each request, in order. ``fault`` gives another status."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self.rows = rows
+        self.rows = list(rows)
         self.asked: list[str] = []
-        super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = ""
 
-    @property
-    def url(self) -> str:
-        """Where it is."""
-        return f"http://127.0.0.1:{self.server_address[1]}"
+    def fault(self, path: str) -> int:
+        """The status of a request that gets no page, or 0."""
+        return 0
 
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Shop
-
-    def do_GET(self) -> None:
+    def answer(self, asked: Asked) -> Any:
         """A page of orders."""
-        self.server.asked.append(self.path)
-        asked = parse_qs(urlsplit(self.path).query)
-        since, page = asked.get("since", [""])[0], int(asked.get("page", ["1"])[0])
-        found = [row for row in self.server.rows if row["updated_at"] >= since]
+        path = asked.path + "?" + "&".join(map("=".join, asked.pairs))
+        self.asked.append(path)
+        if status := self.fault(path):
+            return status
+        since, page = asked.query.get("since", ""), int(asked.query.get("page", "1"))
+        found = [row for row in self.rows if row["updated_at"] >= since]
         following = page + 1 if len(found) > page * PAGE_ROWS else None
         reply = {"data": found[(page - 1) * PAGE_ROWS : page * PAGE_ROWS], "next_page": following}
-        content = json.dumps(reply).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing."""
+        return 200, {"Content-Type": "application/json"}, reply
 
 
 @contextlib.contextmanager
-def serving(rows: list[dict[str, Any]] = ORDERS) -> Iterator[Shop]:
+def serving(shop: Shop | None = None) -> Iterator[Shop]:
     """The shop, until the block ends."""
-    with Shop(list(rows)) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    shop = shop or Shop(ORDERS)
+    with servers.serving(shop.answer) as server:
+        shop.url = server.url
+        yield shop

@@ -36,12 +36,14 @@ def old_peers():
 
 @pytest.fixture(scope="session")
 def postgres():
-    """A PostgreSQL server of this test run; gives how to connect."""
+    """A database in the PostgreSQL server of this run of tests."""
     import postgres_server
+
+    from support.postgres import Missing
 
     with contextlib.ExitStack() as stack:
         try:
-            server = stack.enter_context(postgres_server.running())
-        except postgres_server.NoServer as error:
+            database = stack.enter_context(postgres_server.database())
+        except Missing as error:
             pytest.skip(str(error))
-        yield server
+        yield database

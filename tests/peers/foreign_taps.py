@@ -7,13 +7,14 @@ import contextlib
 import json
 import os
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+
+from postgres_server import Database
+
+from support.servers import Asked, serving
 
 USERS = [
     {
@@ -47,32 +48,16 @@ class ForeignTap:
     writes_time_extracted: bool = True
 
 
-class _Api(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        asked = parse_qs(urlsplit(self.path).query)
-        start, most = int(asked.get("offset", ["0"])[0]), int(asked.get("limit", ["100"])[0])
-        body = json.dumps(USERS[start : start + most]).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing."""
+def _users(asked: Asked) -> list[dict[str, Any]]:
+    start = int(asked.query.get("offset", 0))
+    return USERS[start : start + int(asked.query.get("limit", 100))]
 
 
 @contextlib.contextmanager
 def api() -> Iterator[str]:
     """A REST API with pages; its URL."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Api) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(_users) as server:
+        yield server.url
 
 
 def rest(programs: Path, folder: Path, url: str) -> ForeignTap:
@@ -91,13 +76,10 @@ def rest(programs: Path, folder: Path, url: str) -> ForeignTap:
     return ForeignTap([programs / "tap-rest-api-msdk", *_config(folder, "rest", config)], {"users": 250})
 
 
-def postgres(programs: Path, folder: Path, server: Mapping[str, Any]) -> ForeignTap:
+def postgres(programs: Path, folder: Path, database: Database) -> ForeignTap:
     """``meltanolabs-tap-postgres``, on the Singer SDK of today. Makes the table that it reads."""
-    ask = [server["psql"], "-h", server["host"], "-p", str(server["port"]), "-U", server["user"]]
-    ask += ["-v", "ON_ERROR_STOP=1", "-qc", "drop schema if exists shop cascade", "-c", _TABLE]
-    subprocess.run(ask, check=True, capture_output=True)
-    where = {key: server[key] for key in ("host", "port", "user", "database")}
-    config = {**where, "password": "x", "filter_schemas": ["shop"], "use_singer_decimal": False}
+    database.execute("drop schema if exists shop cascade", _TABLE)
+    config = {**database.settings, "filter_schemas": ["shop"], "use_singer_decimal": False}
     command = [programs / "tap-postgres", *_config(folder, "postgres", config)]
     return ForeignTap([*command, "--catalog", _all_selected(folder, command, {})], {"shop-orders": 300})
 

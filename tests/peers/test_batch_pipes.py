@@ -78,9 +78,9 @@ def test_expand_gives_the_files_of_an_sdk_tap_to_a_target_of_records(tmp_path, p
     "encoding",
     [
         {"format": "jsonl", "compression": "zstd"},
-        {"format": "csv", "compression": "gzip"},
-        {"format": "parquet", "compression": "snappy"},
-        {"format": "arrow"},
+        pytest.param({"format": "csv", "compression": "gzip"}, marks=pytest.mark.nightly),
+        pytest.param({"format": "parquet", "compression": "snappy"}, marks=pytest.mark.nightly),
+        pytest.param({"format": "arrow"}, marks=pytest.mark.nightly),
     ],
     ids=["jsonl", "csv", "parquet", "arrow"],
 )

@@ -82,6 +82,7 @@ def test_targets_load_batches_from_a_disk_as_they_load_records(tmp_path, peers, 
     assert in_columns["counts"] == [["x", 1], ["y", 2]]
 
 
+@pytest.mark.nightly
 def test_targets_load_batches_from_s3_as_they_load_records(tmp_path, peers, postgres, s3_server, source, expected):
     pipe = Pipe(tmp_path, peers, s3_server.environment)
     targets = {"files": Files(tmp_path / "loaded", pipe), "tables": Tables(tmp_path, pipe, postgres, "s3")}
@@ -89,6 +90,7 @@ def test_targets_load_batches_from_s3_as_they_load_records(tmp_path, peers, post
     assert s3_server.secret.encode() not in b"".join(lines)
 
 
+@pytest.mark.nightly
 def test_a_second_run_goes_on_from_the_state_of_the_target(tmp_path, peers, postgres):
     """Rows at or after the bookmark come again, and full tables whole; the tables are those of RECORD runs."""
     pipe = Pipe(tmp_path, peers)
@@ -108,6 +110,7 @@ def test_a_second_run_goes_on_from_the_state_of_the_target(tmp_path, peers, post
     assert gone == {"records": [3_000_000_000, 3_000_000_001], "batches": []}  # see the next test
 
 
+@pytest.mark.nightly
 def test_why_activate_version_is_kept_back(tmp_path, peers, postgres, source):
     """The SDK stores no version of batched rows: ACTIVATE_VERSION drops them all. If this fails, it has learned it."""
     pipe = Pipe(tmp_path, peers)
@@ -133,8 +136,13 @@ def test_why_activate_version_is_kept_back(tmp_path, peers, postgres, source):
     ("encoding", "more", "error"),
     [
         ({"format": "csv"}, {}, "NotImplementedError: Unsupported batch encoding format: csv"),
-        ({"format": "arrow"}, {}, "NotImplementedError: Unsupported batch encoding format: arrow"),
-        ({"format": "jsonl", "compression": "zstd"}, {}, "UnicodeDecodeError"),
+        pytest.param(
+            {"format": "arrow"},
+            {},
+            "NotImplementedError: Unsupported batch encoding format: arrow",
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param({"format": "jsonl", "compression": "zstd"}, {}, "UnicodeDecodeError", marks=pytest.mark.nightly),
         (JSONL, {"dialect": "sip"}, "KeyError: 'encoding'"),
     ],
     ids=["csv", "arrow", "zstd", "dialect sip"],

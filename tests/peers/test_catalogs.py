@@ -111,8 +111,21 @@ OFF = [
 ]
 
 
-@pytest.mark.parametrize("off", OFF, ids=lambda off: ",".join(off).replace("properties/", "") or "all")
-@pytest.mark.parametrize("origin", [SDK, OURS])
+def named(value):
+    return value if isinstance(value, str) else ",".join(value).replace("properties/", "") or "all"
+
+
+@pytest.mark.parametrize(
+    ("origin", "off"),
+    [
+        (SDK, OFF[2]),
+        (OURS, OFF[4]),
+        (SDK, OFF[5]),
+        (OURS, OFF[0]),
+        *(pytest.param(origin, off, marks=pytest.mark.nightly) for origin in (SDK, OURS) for off in OFF),
+    ],
+    ids=named,
+)
 def test_one_catalog_gives_the_same_from_both_taps(tmp_path, pythons, discovered, origin, off):
     """A catalog of either program selects in either tap: same SCHEMA fields, same keys, same rows."""
     path = tmp_path / "catalog.json"

@@ -48,8 +48,21 @@ def types(lines):
     return {message["type"] for message in messages(lines)}
 
 
-@pytest.mark.parametrize("name", TAPS)
-@pytest.mark.parametrize("store", ["disk", "s3"])
+def cell(name, store, *marks):
+    return pytest.param(name, store, id=f"{store}-{name}", marks=marks)
+
+
+@pytest.mark.parametrize(
+    ("name", "store"),
+    [
+        cell("rest", "disk"),
+        cell("tables", "disk"),
+        cell("s3_csv", "s3"),
+        cell("rest", "s3", pytest.mark.nightly),
+        cell("tables", "s3", pytest.mark.nightly),
+        cell("s3_csv", "disk", pytest.mark.nightly),
+    ],
+)
 def test_replayed_rows_equal_those_that_were_loaded_at_once(tmp_path, peers, postgres, s3_server, name, store):
     pipe = Pipe(tmp_path, peers, s3_server.environment)
     lake = str(tmp_path / "lake") if store == "disk" else s3_server.url("lake")
@@ -74,6 +87,7 @@ def test_replayed_rows_equal_those_that_were_loaded_at_once(tmp_path, peers, pos
             assert [row["_sdc_extracted_at"] for row in found] == [row["_sdc_extracted_at"] for row in expected]
 
 
+@pytest.mark.nightly
 def test_a_replay_goes_on_where_the_last_one_ended(tmp_path, peers, postgres, s3_server):
     """Two runs of a tap, two replays, each into the target: the second brings the second run's rows alone."""
     pipe = Pipe(tmp_path, peers, s3_server.environment)

@@ -28,11 +28,9 @@ def load(tmp_path, peers, postgres, library, monkeypatch):
     """tap | target, as operators run them, each time with the state that the target wrote last; the tap's messages."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     _made, server = library
-    config, state = tmp_path / "target.json", tmp_path / "state.json"
-    settings = {name: postgres[name] for name in ("host", "port", "user", "database")}
-    config.write_text(
-        json.dumps({**settings, "password": "x", "default_target_schema": tmp_path.name, "hard_delete": True})
-    )
+    config, state = tmp_path / "config-target.json", tmp_path / "state.json"
+    settings = {**postgres.settings, "default_target_schema": tmp_path.name, "hard_delete": True}
+    config.write_text(json.dumps(settings))
     given = {"TAP_LIBRARY_BASE_URL": server.url, "TAP_LIBRARY_ACCESS_TOKEN": server.token}
 
     def once(*more):
@@ -57,9 +55,9 @@ def stored(postgres, tmp_path):
     """The rows of a table at the target."""
 
     def read(table, columns="*"):
-        ask = f"select coalesce(json_agg(t), '[]') from (select {columns} from {tmp_path.name}.{table} order by 1, 2) t"
-        line = [postgres["psql"], "-h", "127.0.0.1", "-p", str(postgres["port"]), "-U", "postgres", "-Atc", ask]
-        return json.loads(subprocess.run(line, capture_output=True, check=True).stdout)
+        rows = f"select {columns} from {tmp_path.name}.{table} order by 1, 2"
+        [(found,)] = postgres.ask(f"select coalesce(json_agg(t), '[]')::text from ({rows}) t")
+        return json.loads(found)
 
     return read
 
@@ -89,6 +87,7 @@ def test_the_target_keeps_what_has_not_changed(library, load, stored):
     }
 
 
+@pytest.mark.nightly
 def test_the_target_has_all_rows_of_all_streams(library, load, stored):
     made, _server = library
     load()

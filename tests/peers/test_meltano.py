@@ -128,6 +128,7 @@ def test_a_tap_gets_the_config_that_meltano_was_given(tmp_path, variables):
     assert json.loads(own.read_text()) == {"refresh_token": "newer-one"}
 
 
+@pytest.mark.nightly
 def test_meltano_does_what_the_page_says(tmp_path, variables):
     work = tmp_path / "work"
     work.mkdir()

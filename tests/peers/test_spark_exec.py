@@ -1,5 +1,8 @@
 """Taps that others wrote, read by Spark through ``exec``: the rows are those that the same taps give a target of
-others' when they are piped into it."""
+others' when they are piped into it.
+
+By night: ``exec`` with a program of our own is tested with Spark on each push (tests/spark).
+"""
 
 from __future__ import annotations
 
@@ -55,6 +58,7 @@ def like(value, found):
     return value
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 @pytest.mark.parametrize("name", TAPS)

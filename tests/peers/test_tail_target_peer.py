@@ -58,18 +58,10 @@ class Growing:
 
 
 def test_a_tail_into_a_target_that_finalises_at_its_end(tmp_path, peers, postgres):
-    tap, state, config = tmp_path / "tap_lines.py", tmp_path / "state.json", tmp_path / "target.json"
+    tap, state, config = tmp_path / "tap_lines.py", tmp_path / "state.json", tmp_path / "config-target.json"
     tap.write_text(TAP)
     state.write_text("{}")
-    config.write_text(
-        json.dumps(
-            {
-                **{key: postgres[key] for key in ("host", "port", "user", "database")},
-                "password": "x",
-                "default_target_schema": "tailed",
-            }
-        )
-    )
+    config.write_text(json.dumps({**postgres.settings, "default_target_schema": "tailed"}))
     source = Growing(tmp_path / "lines")
 
     def pair(*flags, stop=False):
@@ -98,11 +90,7 @@ def test_a_tail_into_a_target_that_finalises_at_its_end(tmp_path, peers, postgre
         return json.loads(state.read_text())["bookmarks"]
 
     def stored(table):
-        query = [postgres["psql"], "-h", "127.0.0.1", "-p", str(postgres["port"]), "-U", "postgres", "-Atc"]
-        done = subprocess.run(
-            [*query, f"select id from tailed.{table} order by id"], capture_output=True, check=True, text=True
-        )
-        return [int(line) for line in done.stdout.split()]
+        return [number for (number,) in postgres.ask(f"select id from tailed.{table} order by id")]
 
     def assert_stored(state):
         """What the STATE says, in both tables; a row more where the stop came between it and its ``stream.state``."""

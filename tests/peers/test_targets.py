@@ -1,10 +1,15 @@
-"""A target that others built on the Singer SDK loads what tap_git writes: the counts are those of git."""
+"""A target that others built on the Singer SDK loads what tap_git writes: the counts are those of git.
+
+By night: the same target loads tap_library on each push (test_library_target.py).
+"""
 
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import tap_git
 from tap_git.tests.gitbox import Git
@@ -39,21 +44,15 @@ def pipe(git, peers, config, state=None):
     return done.stdout.decode().splitlines()[-1]
 
 
+@pytest.mark.nightly
 def test_sdk_target_loads_tap_git(tmp_path, peers, postgres):
     git = history(tmp_path / "r")
-    config = tmp_path / "target.json"
-    keys = ("host", "port", "user", "database")
-    config.write_text(
-        json.dumps(
-            {**{k: postgres[k] for k in keys}, "password": "x", "default_target_schema": "git", "hard_delete": True}
-        )
-    )
+    config = tmp_path / "config-target.json"
+    config.write_text(json.dumps({**postgres.settings, "default_target_schema": "git", "hard_delete": True}))
 
     def count(table):
-        query = [postgres["psql"], "-h", "127.0.0.1", "-p", str(postgres["port"]), "-U", "postgres", "-Atc"]
-        return int(
-            subprocess.run([*query, f"select count(*) from git.{table}"], capture_output=True, check=True).stdout
-        )
+        [(number,)] = postgres.ask(f"select count(*) from git.{table}")
+        return number
 
     state = tmp_path / "state.json"
     state.write_text(pipe(git, peers, str(config)))

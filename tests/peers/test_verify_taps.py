@@ -17,7 +17,9 @@ SURE = {
 FEWER_RUNS = {"tap-rest-api-msdk": ["--no-behaviour"], "pipelinewise-tap-s3-csv": ["--no-behaviour"]}
 
 
-@pytest.mark.parametrize("package", SURE)
+@pytest.mark.parametrize(
+    "package", [pytest.param(name, marks=[] if "gitlab" in name else pytest.mark.nightly) for name in SURE]
+)
 def test_findings_in_a_tap_of_others(tmp_path, request, package):
     tap = TAPS[package]
     servers = verify_running.Servers(

@@ -17,6 +17,7 @@ import foreign_taps
 import peers_environment
 import verify_sources
 from foreign_taps import ForeignTap
+from postgres_server import Database
 
 _LONGEST = 600.0
 
@@ -25,7 +26,7 @@ _LONGEST = 600.0
 class Servers:
     """What taps may read from: functions that give how to connect."""
 
-    postgres: Callable[[], Mapping[str, Any]]
+    postgres: Callable[[], Database]
     s3: Callable[[], Any]
 
 

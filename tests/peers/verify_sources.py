@@ -7,14 +7,14 @@ import json
 import os
 import struct
 import subprocess
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from foreign_taps import ForeignTap
+from postgres_server import Database
+
+from support.servers import Asked, serving
 
 Answer = tuple[Any, dict[str, str]]
 """What is told as JSON, and further headers."""
@@ -75,32 +75,12 @@ def _gitlab(path: str, asked: Mapping[str, str]) -> Answer:
 
 @contextlib.contextmanager
 def _server(answer: Callable[[str, Mapping[str, str]], Answer]) -> Iterator[str]:
-    class Api(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            at = urlsplit(self.path)
-            found, headers = answer(at.path, {name: values[0] for name, values in parse_qs(at.query).items()})
-            body = json.dumps(found).encode()
-            self.send_response(200)
-            for name, value in {
-                "Content-Type": "application/json",
-                "Content-Length": str(len(body)),
-                **headers,
-            }.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
+    def reply(asked: Asked) -> tuple[int, dict[str, str], Any]:
+        found, headers = answer(asked.path, asked.query)
+        return 200, {"Content-Type": "application/json", **headers}, found
 
-        def log_message(self, *_: Any) -> None:
-            """Nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Api) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(reply) as server:
+        yield server.url
 
 
 def _config(folder: Path, config: Mapping[str, Any]) -> list[Any]:
@@ -148,12 +128,11 @@ insert into shop.orders select n, n * 1.5, timestamptz '2024-05-01 00:00:00+00' 
 """
 
 
-def incremental_postgres(programs: Path, folder: Path, server: Mapping[str, Any]) -> ForeignTap:
+def incremental_postgres(programs: Path, folder: Path, database: Database) -> ForeignTap:
     """``pipelinewise-tap-postgres``, which reads a table by a key of its own choice; the rows lie in no order."""
-    ask = [server["psql"], "-h", server["host"], "-p", str(server["port"]), "-U", server["user"]]
-    subprocess.run([*ask, "-v", "ON_ERROR_STOP=1", "-qc", _ORDERS], check=True, capture_output=True)
-    config = {"host": server["host"], "port": server["port"], "user": server["user"], "dbname": server["database"]}
-    config |= {"password": "x", "filter_schemas": "shop", "default_replication_method": "FULL_TABLE"}
+    database.execute(_ORDERS)
+    config = {**database.settings, "dbname": database.name}
+    config |= {"filter_schemas": "shop", "default_replication_method": "FULL_TABLE"}
     command = [programs / "tap-postgres", *_config(folder, config)]
     found = subprocess.run([*command, "--discover"], check=True, capture_output=True)
     catalog = json.loads(found.stdout)

@@ -12,6 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 import peers_environment
 import postgres_server
 import verify_running
@@ -33,7 +35,7 @@ def _servers():
             return server
 
         yield verify_running.Servers(
-            postgres=functools.cache(lambda: stack.enter_context(postgres_server.running())), s3=s3
+            postgres=functools.cache(lambda: stack.enter_context(postgres_server.database(shared=False))), s3=s3
         )
 
 
