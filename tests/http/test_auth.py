@@ -181,6 +181,4 @@ def test_a_password_of_a_config_is_masked_in_base64_though_nobody_has_made_crede
 def test_tokens_that_were_fetched_stay_hidden_when_another_run_begins():
     token, password = canary("fetched"), canary("another run")
     bearer(token)
-    for number in range(100):
-        bearer(f"{token}-{number}-{number}")
     assert "<***> [***]" in run_that_shows({"password": password}, f"<{token}> [{password}]")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 
 import pytest
+import urllib3
 from clocks import START, Clock
 
 from burler.errors import HttpError
 from burler.http import Client
-from support.servers import serving
+from support.servers import serving, session_of
 
 
 def times_of(count, **limits):
@@ -184,6 +186,25 @@ def test_a_shorter_pause_does_not_end_a_longer_one():
         for _ in range(2):
             client.get("/a")
     assert clock.waits == [20.0]
+
+
+def test_servers_of_which_many_were_asked_keep_their_pauses():
+    """A thousand redirects may lead to a thousand of them."""
+    clock = Clock()
+
+    def answer(request):
+        headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9000"} if "slow" in request.url else {}
+        return urllib3.HTTPResponse(io.BytesIO(b"[]"), headers, 200, preload_content=False)
+
+    options = {**clock.options, "requests_per_minute": 5, "max_wait_seconds": 1e5}
+    with Client(session=session_of(answer), **options) as client:
+        client.get("https://slow.example/a")
+        for number in range(250):
+            client.get(f"https://{number}.example/a")
+            clock.sleep(1)
+        clock.waits.clear()
+        client.get("https://slow.example/b")
+    assert clock.waits == [8750.0]
 
 
 # What sources say

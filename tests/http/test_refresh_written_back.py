@@ -304,6 +304,18 @@ def test_a_token_of_another_run_that_is_about_to_run_out_is_not_taken(server, co
     assert len({form["refresh_token"] for form in server.asked}) == 2, "but its refresh token is"
 
 
+def test_a_file_that_is_broken_or_gone_meanwhile_is_no_newer_one(server, config):
+    """Each run goes on with what it has."""
+    server.rotates = False
+    one, _config_of_one, _files_of_one = run_of(config)
+    two, _config_of_two, _files_of_two = run_of(config)
+    config.write_text("{broken")
+    assert one.json("/rows") == [{"id": 0}]
+    config.unlink()
+    assert two.json("/rows") == [{"id": 0}]
+    assert len(server.asked) == 2
+
+
 def test_a_key_of_the_environment_is_not_looked_for_in_files(server, tmp_path):
     path = tmp_path / "config.json"
     path.write_text('{"refresh_token": "old"}')

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import os
 import time
 
 import pytest
@@ -362,3 +363,94 @@ def test_imports_that_never_end_are_given_up(web):
     server.pages["*"] = endless
     refusal(f"{server.url}/1.xsd")
     assert len(server.seen) <= 500
+
+
+def test_documents_that_import_each_other_are_read_once(tmp_path):
+    root = tmp_path / "a.xsd"
+    root.write_text(importing("b.xsd"))
+    (tmp_path / "b.xsd").write_text(
+        OTHER.replace("<xs:simpleType", '<xs:import namespace="urn:t" schemaLocation="a.xsd"/><xs:simpleType')
+    )
+    assert "Stolen" in load(root)["properties"]
+
+
+def test_deep_nesting_is_an_error(tmp_path):
+    root = tmp_path / "a.xsd"
+    root.write_text(XSD.format(inside="<xs:annotation>" * 5000 + "</xs:annotation>" * 5000, field=""))
+    refusal(root)
+
+
+# ---- what comes instead of a WSDL -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ((404, {}, b"no"), "answered 404. Is the address right?"),
+        ((401, {}, b"no"), "answered 401. Are its credentials right"),
+        ((200, {}, b"<!DOCTYPE html><html></html>"), "Is it an HTML page, such as a sign-in?"),
+        ((200, {}, b"<html><body>Sign in</body></html>"), "is neither a WSDL nor an XSD: its root element is 'html'"),
+        ((200, {}, b'{"a": 1}'), "is no XML"),
+        ((200, {}, b""), "is no XML"),
+        ((200, {}, b"<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'>"), "can't be understood: XMLSyntaxError"),
+        ((200, {"Content-Length": "1000"}, b"<a"), "broke off"),
+    ],
+)
+def test_what_is_no_wsdl_is_one_error(web, page, said):
+    server = web()
+    server.pages["/a.wsdl"] = page
+    assert said in refusal(f"{server.url}/a.wsdl")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    assert "No such file or directory" in refusal(tmp_path / "a.wsdl")
+    assert "is a folder" in refusal(tmp_path)
+
+
+def test_a_server_that_is_not_there(web):
+    server = web()
+    server.stop()
+    assert "no connection" in refusal(f"{server.url}/a.wsdl")
+
+
+# ---- the cache ----------------------------------------------------------------------------------------------------
+
+
+def test_a_cache_keeps_copies_for_as_long_as_it_is_told(web, tmp_path):
+    server = web()
+    server.pages |= {"/a.wsdl": importing("other.xsd"), "/other.xsd": OTHER}
+    for _ in range(3):
+        load(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")
+    assert server.paths == ["/a.wsdl", "/other.xsd"]
+    load(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl", cache_seconds=0)
+    assert len(server.seen) == 4
+    for copy in (tmp_path / "wsdl").iterdir():
+        copy.write_bytes(b"")  # as after a full disk
+    assert "is no XML" in refusal(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")
+
+
+def test_a_copy_from_the_future_is_fetched_anew(web, tmp_path):
+    """After a clock went wrong it would else be good for ever."""
+    server = web()
+    server.pages["/a.wsdl"] = XSD.format(inside="", field="")
+    load(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")
+    (copy,) = (tmp_path / "wsdl").iterdir()
+    os.utime(copy, (4_000_000_000, 4_000_000_000))
+    load(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")
+    load(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")
+    assert server.paths == ["/a.wsdl", "/a.wsdl"]
+
+
+def test_a_page_that_is_no_xml_is_not_kept(web, tmp_path):
+    server = web()
+    server.pages["/a.wsdl"] = "sign in, please"
+    refusal(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")
+    server.pages["/a.wsdl"] = XSD.format(inside="", field="")
+    assert load(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")
+
+
+def test_a_cache_folder_that_can_not_be_written_is_an_error(web, tmp_path):
+    server = web()
+    server.pages["/a.wsdl"] = XSD.format(inside="", field="")
+    (tmp_path / "wsdl").write_text("a file")
+    assert "the cache folder" in refusal(f"{server.url}/a.wsdl", cache=tmp_path / "wsdl")

@@ -219,6 +219,11 @@ def test_last_words_show_no_secret_no_colour_and_no_control_characters():
     assert program.last_words(ended) == "*** \\x07!"
 
 
+def test_a_command_of_its_own_discovers():
+    discovers = (sys.executable, "-S", "-E", "-c", "print('here')")
+    assert python("pass", discover_words=discovers).discover(5.0)[1] == b"here\n"
+
+
 def test_a_line_of_megabytes_on_stderr_is_no_work():
     """A progress bar: dots, and no line ends."""
     words = "import sys; sys.stderr.write('.' * 3_000_000 + ' burler-verify-x1/catalog.json'); sys.exit(1)"
