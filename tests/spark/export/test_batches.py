@@ -103,7 +103,7 @@ def test_versions_of_batches_count(tmp_path, rows_of):
     assert rows_of("items", "id", "_sdc_version", tap="batches") == [(7, 2)]
 
 
-def test_values_that_spark_would_round_come_out_exact(tmp_path, rows_of, both_ways, spark):
+def test_values_that_spark_would_round_come_out_exact(tmp_path, rows_of, with_spark, spark):
     kinds = {"n": {"type": "integer"}, "d": {"type": "number", "multipleOf": 1e-12}, "at": {"format": "date-time"}}
     properties = {"properties": {"id": {"type": "integer"}, **kinds, "at": {**kinds["at"], "type": "string"}}}
     file = tmp_path / "a"

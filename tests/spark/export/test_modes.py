@@ -15,7 +15,7 @@ MOMENT = {"type": ["null", "string"], "format": "date-time"}
 DAY = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
 
 
-def test_append_keeps_every_row_also_of_older_table_versions(lake, run, rows_of, both_ways):
+def test_append_keeps_every_row_also_of_older_table_versions(lake, run, rows_of):
     for version in (1, 2):
         lake.commit("users", [{"id": 1, "name": f"v{version}"}] * 2, version=version, activate=version)
         run(mode="append")
@@ -23,7 +23,7 @@ def test_append_keeps_every_row_also_of_older_table_versions(lake, run, rows_of,
     assert run(mode="append")["users"].skipped
 
 
-def test_append_is_added_to_and_never_written_again(lake, run, tmp_path, both_ways):
+def test_append_is_added_to_and_never_written_again(lake, run, tmp_path, with_spark):
     lake.commit("users", [{"id": 1, "name": "a"}])
     run(mode="append")
     first = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.parquet")}
@@ -54,7 +54,7 @@ def test_upsert_wants_keys(lake, run, rows_of):
     assert rows_of("users", "id") == [(1,)], "the other stream went on"
 
 
-def test_a_deleted_row_stays_with_the_time_it_was_deleted(lake, run, rows_of, both_ways):
+def test_a_deleted_row_stays_with_the_time_it_was_deleted(lake, run, rows_of):
     schema = {"properties": {"id": INTEGER, "name": TEXT, "_sdc_deleted_at": MOMENT}}
     lake.commit("users", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], schema=schema)
     run()
@@ -64,7 +64,7 @@ def test_a_deleted_row_stays_with_the_time_it_was_deleted(lake, run, rows_of, bo
     assert rows_of("users", "id", "name", "_sdc_deleted_at") == [(1, "a", None), (2, None, DAY)]
 
 
-def test_since_passes_over_files_that_are_wholly_older(lake, run, rows_of, both_ways):
+def test_since_passes_over_files_that_are_wholly_older(lake, run, rows_of):
     for days in range(4):
         lake.commit("users", [{"id": days, "name": "a"}], time=DAY + dt.timedelta(days=days))
         lake.commit("log", [{"id": days, "name": "a"}], time=DAY + dt.timedelta(days=days), keys=())
@@ -115,7 +115,7 @@ def test_columns_to_partition_by_that_can_not_be(lake, run, by, words):
     assert words in str(caught.value)
 
 
-def test_decimals_partition_parquet_tables_alone(lake, run, tmp_path, both_ways):
+def test_decimals_partition_parquet_tables_alone(lake, run, tmp_path):
     """deltalake spells the partition of -1.05 so that no reader can open the table."""
     cents = {"type": "number", "multipleOf": 0.01}
     lake.commit("users", [{"id": 1, "p": -1.05}], schema={"properties": {"id": INTEGER, "p": cents}})
@@ -151,14 +151,13 @@ def test_a_sequence_of_equal_rows_is_decided_by_the_last_line(lake, run, rows_of
     assert rows_of("users", "name", "_sdc_sequence") == [("d", 2)]
 
 
-@pytest.mark.parametrize("mode", ["upsert", "append"])
-def test_the_next_export_of_a_session_needs_no_code_that_the_last_one_did_not(lake, run, spark, mode, with_spark):
+def test_the_next_export_of_a_session_needs_no_code_that_the_last_one_did_not(lake, run, spark, with_spark):
     """The moment of an export stood in its plan as a number once: Spark compiled each export from nothing."""
     lake.commit("users", [{"id": n, "name": f"name {n}"} for n in range(50)])
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME().getCount
     counts = []
     for name in ("one", "two", "three"):
-        run(mode=mode, out=name)
+        run(out=name)
         counts.append(compiled())
     assert counts[1] == counts[2]
 

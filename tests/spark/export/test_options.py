@@ -5,26 +5,12 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
-from click.testing import CliRunner
 
 from burler.errors import UsageError
 from burler.spark import export
-from support.internals import cli_main, export_options
+from support.cli import burler
 
 pytestmark = pytest.mark.usefixtures("packages")
-
-SAID = {
-    "mode": None,
-    "format": "delta",
-    "options": None,
-    "since": None,
-    "partition_by": (),
-    "file_bytes": None,
-    "max_bad_rows": 0,
-    "timestamps": "micros",
-    "open_types": "text",
-    "engine": "burler",
-}
 
 
 @pytest.mark.parametrize(
@@ -63,13 +49,11 @@ def test_options_that_can_not_be(lake, tmp_path, option, value, words):
     ],
     ids=str,
 )
-def test_a_moment_may_be_said_in_many_ways(since):
-    assert export_options.checked(**{**SAID, "since": since}).since == dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
-
-
-def burler(*arguments):
-    done = CliRunner().invoke(cli_main.cli, ["export", *map(str, arguments)])
-    return done.exit_code, done.output, done.exception
+def test_a_moment_may_be_said_in_many_ways(lake, tmp_path, since):
+    for stream, moment in (("before", "2024-04-30T23:59:59"), ("after", "2024-05-01T00:00:00")):
+        lake.commit(stream, [{"id": 1}], time=dt.datetime.fromisoformat(moment).replace(tzinfo=dt.UTC))
+    results = export(None, str(lake.root), tmp_path / "out", since=since)
+    assert {one.stream: one.rows_read for one in results} == {"before": 0, "after": 1}
 
 
 @pytest.mark.parametrize(
@@ -83,9 +67,9 @@ def burler(*arguments):
 )
 def test_command_line_options_that_can_not_be(lake, tmp_path, arguments, words):
     lake.commit("users", [{"id": 1}])
-    code, output, _ = burler(lake.root, tmp_path / "out", *arguments)
-    assert code == 2
-    assert words in output
+    done = burler("export", lake.root, tmp_path / "out", *arguments)
+    assert done.code == 2
+    assert words in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -101,27 +85,26 @@ def test_command_line_options_that_can_not_be(lake, tmp_path, arguments, words):
 )
 def test_command_line_arguments_that_make_no_sense(lake, tmp_path, arguments, words):
     lake.commit("users", [{"id": 1, "name": "a"}])
-    code, _, error = burler(lake.root, tmp_path / "out", *arguments)
-    assert code != 0
-    assert isinstance(error, UsageError), error
-    assert words in str(error)
+    done = burler("export", lake.root, tmp_path / "out", *arguments)
+    assert done.code == 2
+    assert words in done.one_critical()
     assert not list((tmp_path / "out").rglob("*"))
 
 
 def test_streams_may_be_named_together_or_one_by_one(lake, tmp_path):
     for stream in ("a", "b", "c"):
         lake.commit(stream, [{"id": 1, "name": "a"}])
-    code, output, error = burler(lake.root, tmp_path / "out", "--streams", "a,b", "--stream", "c")
-    assert (code, error) == (0, None)
-    assert [line.split()[0] for line in output.splitlines()] == ["tap-x/a", "tap-x/b", "tap-x/c"]
+    done = burler("export", lake.root, tmp_path / "out", "--streams", "a,b", "--stream", "c")
+    assert done.code == 0, done.stderr
+    assert [line.split()[0] for line in done.text.splitlines()] == ["tap-x/a", "tap-x/b", "tap-x/c"]
 
 
 def test_an_out_that_is_a_file_and_a_lake_that_is_nothing(lake, tmp_path):
     lake.commit("users", [{"id": 1, "name": "a"}])
     (tmp_path / "out").write_text("a file")
-    code, _, error = burler(lake.root, tmp_path / "out")
-    assert code == 1
-    assert "out" in str(error)
+    done = burler("export", lake.root, tmp_path / "out")
+    assert done.code == 1
+    assert "out" in done.one_critical()
     assert (tmp_path / "out").read_text() == "a file"
     with pytest.raises(UsageError):
         export(None, str(tmp_path / "nothing"), str(tmp_path / "out"))

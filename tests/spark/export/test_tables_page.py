@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from support.internals import cli_main
+from support.cli import burler
 
 pytestmark = pytest.mark.usefixtures("packages")
 
@@ -26,7 +25,7 @@ def test_its_python_runs(lake, tmp_path, monkeypatch, capsys):
 def test_its_options_are_those_of_the_command():
     spans = [*re.findall(r"`([^`\n]+)`", PAGE), *re.findall(r"^    (burler export .*)$", PAGE, re.MULTILINE)]
     told = {option for span in spans for option in re.findall(r"--[a-z][a-z-]+", span)}
-    known = set(re.findall(r"--[a-z][a-z-]+", CliRunner().invoke(cli_main.cli, ["export", "--help"]).output))
+    known = set(re.findall(r"--[a-z][a-z-]+", burler("export", "--help").text))
     assert told - known == set()
     assert known - told == {"--help", "--stream"}
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-import sys
 from typing import Any
 
 import pytest
 
-from burler.errors import ExportError
 from burler.spark import export
 from support.internals import export_options
 
@@ -70,7 +68,7 @@ def seeded(step: int) -> bool:
     return step < 5
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 6))])
 def test_small_large_and_anew_give_one_table(spark, lake, tmp_path, rows_of, monkeypatch, seed):
     story = Story(seed)
     for step in range(6):
@@ -87,22 +85,3 @@ def test_small_large_and_anew_give_one_table(spark, lake, tmp_path, rows_of, mon
             anew = rows_of(stream, *COLUMNS, out=f"anew{step}")
             for way in ways:
                 assert rows_of(stream, *COLUMNS, out=way) == anew, (way, stream, step)
-
-
-def test_only_so_few_rows_are_done_without_spark(lake, tmp_path, monkeypatch):
-    class Asked(Exception):
-        pass
-
-    def session(*args: object, **kwargs: object) -> None:
-        raise Asked
-
-    monkeypatch.setattr(sys.modules["burler.spark.export"], "start_session", session)
-    monkeypatch.setattr(export_options, "SMALL_ROWS", 3)
-    lake.commit("few", [{"id": at, "name": "a"} for at in range(3)])
-    lake.commit("many", [{"id": at, "name": "a"} for at in range(4)])
-
-    (few,) = export(None, str(lake.root), str(tmp_path / "out"), streams=["few"])
-    with pytest.raises(ExportError, match="Asked"):
-        export(None, str(lake.root), str(tmp_path / "out"), streams=["many"])
-
-    assert few.rows_written == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 from pathlib import Path
 from textwrap import dedent
@@ -55,6 +56,15 @@ def app(folder: Path, source: str, name: str = "tap_extracted") -> Path:
     path = folder / f"{name}.py"
     path.write_text(dedent(source))
     return path
+
+
+def tap_of(path: Path) -> Any:
+    """The tap of an app that is a file."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.tap
 
 
 def committed(lake: Path, tap: str, stream: str) -> list[dict[str, Any]]:

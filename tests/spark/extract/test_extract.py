@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import os
-import pickle
 import signal
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from extracted import PARTS, app, committed, rows_of, same_rows
+from extracted import PARTS, app, committed, rows_of, same_rows, tap_of
 
 import burler
 from burler.errors import ExportError, LockLost, StorageError, UsageError
@@ -20,8 +19,6 @@ from burler.lake import LakeDriver, care, open_store
 from burler.singer.messages import Schema
 from burler.spark import export, extract, table
 from burler.testing import run_tap
-from support import internals
-from support.internals import apps, extraction_tasks, runtime_away, spark_remote
 
 SECRET = "hush-7f3a"
 CONFIG = {"token": SECRET}
@@ -40,7 +37,7 @@ def states_equal(one: Any, other: Any) -> bool:
 
 def test_rows_and_state_are_those_of_a_local_run(spark: Any, tmp_path: Path):
     path, lake = app(tmp_path, PARTS, "tap_parts_one"), tmp_path / "lake"
-    local = run_tap(apps.load_app(str(path)), CONFIG)
+    local = run_tap(tap_of(path), CONFIG)
     states: list[dict[str, Any]] = []
     done = extract(spark, path, lake, config=CONFIG, emit=states.append)
     assert done.errors == {}
@@ -56,7 +53,7 @@ def test_rows_and_state_are_those_of_a_local_run(spark: Any, tmp_path: Path):
 
     again = extract(spark, path, lake, config=CONFIG, state=done.state)
     assert again.rows["rows"] == 3, "each partition goes on where it was"
-    assert states_equal(again.state, run_tap(apps.load_app(str(path)), CONFIG, state=done.state).result.state)
+    assert states_equal(again.state, run_tap(tap_of(path), CONFIG, state=done.state).result.state)
     assert not list(care.check(open_store(str(lake))).findings)
 
 
@@ -95,7 +92,7 @@ def test_tasks_run_side_by_side(spark: Any, tmp_path: Path):
         yield {"begun": begun, "ended": time.time()}
     """
     lake = tmp_path / "lake"
-    assert spark_remote.task_slots(spark) == 2
+    assert spark.sparkContext.defaultParallelism == 2
     extract(spark, app(tmp_path, source, "tap_waits"), lake)
     one, other = rows_of(lake, "tap-waits", "rows")
     assert max(one["begun"], other["begun"]) < min(one["ended"], other["ended"])
@@ -177,25 +174,9 @@ def test_what_fails_says_how_and_does_not_stop_the_others(spark: Any, tmp_path: 
         assert file.is_dir() or SECRET.encode() not in file.read_bytes()
 
 
-def test_a_task_shows_no_secret_and_spark_no_task(spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
-    ref = runtime_away.AppRef.of(app(tmp_path, PARTS, "tap_parts_shown"))
-    (part, *_) = runtime_away.parts_of(ref.load(), "rows", config=CONFIG)
-    task = extraction_tasks.PartTask(
-        ref,
-        part,
-        extraction_tasks.Target("lake", "tap-parts", internals.settings.Settings()),
-        CONFIG,
-        state={"x": SECRET},
-    )
-    assert SECRET not in repr(task)
-    frame = spark.range(0, 1, 1, 1).mapInArrow(lambda batches, config=CONFIG: batches, "result binary")
-    frame.explain(True)
-    assert SECRET not in capfd.readouterr().out
-
-
 def test_another_process_that_holds_the_lock_is_said(spark: Any, tmp_path: Path):
     path, lake = app(tmp_path, PARTS, "tap_parts_locked"), tmp_path / "lake"
-    tap = apps.load_app(str(path))
+    tap = tap_of(path)
     schema = next(m for m in run_tap(tap, CONFIG, schemas_only=True).messages if m["stream"] == "plain")
     with LakeDriver(open_store(str(lake)), "tap-parts") as driver:
         driver.begin(Schema("plain", schema["schema"], tuple(schema["key_properties"])))
@@ -206,27 +187,26 @@ def test_another_process_that_holds_the_lock_is_said(spark: Any, tmp_path: Path)
     assert len(rows_of(lake, "tap-parts", "plain")) == done.rows["plain"] == 20
 
 
-def test_of_two_attempts_at_a_task_one_is_committed(tmp_path: Path):
-    """What Spark does with a slow task or a dead worker: both write, the first one's result arrives."""
+def test_of_two_attempts_at_a_task_one_is_committed(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What Spark does with a slow task or a dead worker: both write, the second one's result arrives."""
     path, lake = app(tmp_path, PARTS, "tap_parts_twice"), tmp_path / "lake"
-    ref, settings = runtime_away.AppRef.of(path), internals.settings.Settings()
-    planning = runtime_away.Planning(ref.load(), CONFIG, select="rows")
-    part = planning.parts("rows")[0]
-    task = pickle.dumps(
-        extraction_tasks.PartTask(
-            ref, part, extraction_tasks.Target(str(lake), "tap-parts", settings), CONFIG, select="rows"
-        )
-    )
-    with LakeDriver(open_store(str(lake)), "tap-parts") as driver:
-        (schema,) = planning.schemas("rows")
-        driver.begin(schema)
-        one, other = pickle.loads(extraction_tasks.work(task)), pickle.loads(extraction_tasks.work(task))
-        driver.commit(one.files)
-        driver.commit(one.files)
-    planning.close()
-    assert {file.name for file in one.files}.isdisjoint(file.name for file in other.files)
-    assert [row["id"] for row in rows_of(lake, "tap-parts", "rows")] == list(range(1, 40))
-    assert [finding.kind for finding in care.check(open_store(str(lake))).findings] == ["orphan"]
+    frame = type(spark.range(1))
+    once = frame.mapInArrow
+
+    def twice(self: Any, task: Any, *schema: Any, **more: Any) -> Any:
+        def attempts(batches: Any) -> Any:
+            held = list(batches)
+            list(task(iter(held)))
+            yield from task(iter(held))
+
+        return once(self, attempts, *schema, **more)
+
+    monkeypatch.setattr(frame, "mapInArrow", twice)
+    done = extract(spark, path, lake, config=CONFIG, select="rows")
+
+    assert (done.errors, done.rows["rows"]) == ({}, 70)
+    assert len(rows_of(lake, "tap-parts", "rows")) == 70
+    assert {finding.kind for finding in care.check(open_store(str(lake))).findings} == {"orphan"}
 
 
 STOPPED = """

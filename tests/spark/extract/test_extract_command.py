@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from extracted import PARTS, app, committed, rows_of
 
-from support.internals import cli_main, cli_process
+from support.cli import Ended, burler
 
 FOREIGN = """
 import json
@@ -60,60 +57,38 @@ def config(tmp_path: Path) -> str:
     return str(path)
 
 
-def burler(*args: Any) -> int:
-    return cli_process.click_exit(cli_main.cli, [str(one) for one in args], "burler")
+def states(done: Ended) -> list[dict[str, Any]]:
+    return [message["value"] for message in done.messages]
 
 
-def states(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line)["value"] for line in text.splitlines()]
-
-
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What commands would show of how far they are, as their work ends."""
-    from support.internals import cli_progress as module
-
-    ends: list[str] = []
-
-    @contextlib.contextmanager
-    def progress(said: Any, **_more: Any) -> Iterator[bool]:
-        yield False
-        ends.append(said())
-
-    monkeypatch.setattr(module, "progress", progress)
-    return ends
-
-
-def test_an_app(spark: Any, tmp_path: Path, config: str, capfd: pytest.CaptureFixture[str], shown: list[str]):
+def test_an_app(spark: Any, tmp_path: Path, config: str):
     path, lake, out = app(tmp_path, PARTS, "tap_parts_cli"), tmp_path / "lake", tmp_path / "state.json"
-    assert burler("extract", path, lake, "-c", config, "--select", "rows", "--out-file", out) == 0
-    assert re.fullmatch(r"done (\d+) of \1 tasks", shown[0])
-    said = states(capfd.readouterr().out)
-    assert json.loads(out.read_text()) == said[-1]
+    given = ("extract", path, lake, "-c", config, "--select", "rows")
+    done = burler(*given, "--out-file", out)
+    assert done.code == 0, done.stderr
+    assert json.loads(out.read_text()) == states(done)[-1]
     assert len(rows_of(lake, "tap-parts", "rows")) == 70
-    assert burler("extract", path, lake, "-c", config, "--select", "rows", "--state", out) == 0
-    assert states(capfd.readouterr().out)[-1] == said[-1]
+    again = burler(*given, "--state", out)
+    assert (again.code, states(again)[-1]) == (0, states(done)[-1])
     assert len(rows_of(lake, "tap-parts", "rows")) == 73
 
 
-def test_any_other_tap_is_one_task_a_stream(
-    spark: Any, tmp_path: Path, config: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-):
-    caplog.set_level("INFO", "burler")
+def test_any_other_tap_is_one_task_a_stream(spark: Any, tmp_path: Path, config: str):
     tap, lake = app(tmp_path, FOREIGN, "tap_foreign"), tmp_path / "lake"
-    options = ("--exec", f"{sys.executable} {tap}", "--tap-id", "tap-foreign", "-c", config)
-    assert burler("extract", lake, *options) == 1
-    last = states(capfd.readouterr().out)[-1]
+    given = ("extract", lake, "--exec", f"{sys.executable} {tap}", "--tap-id", "tap-foreign", "-c", config)
+    done = burler(*given)
+    assert done.code == 1
+    last = states(done)[-1]
     assert last == {"bookmarks": {name: {"id": 3} for name in last["bookmarks"]}}
     assert set(last["bookmarks"]) == {"one", "two", "bad"}
-    assert "bad: command 'tap_foreign.py' ended with code 3. It said last: no answer for ***" in caplog.text
-    assert SECRET not in caplog.text
+    assert "bad: command 'tap_foreign.py' ended with code 3. It said last: no answer for ***" in done.stderr
+    assert SECRET not in done.stderr
     assert [row["id"] for row in rows_of(lake, "tap-foreign", "bad")] == [0, 1, 2, 99], "as a pipe would have it"
     state = tmp_path / "state.json"
     state.write_text(json.dumps(last))
-    assert burler("extract", lake, *options, "--state", state, "--select", "one") == 0
-    (again,) = states(capfd.readouterr().out)
-    assert again["bookmarks"] == {"one": {"id": 6}, "two": {"id": 3}, "bad": {"id": 3}}, "the others stay"
+    again = burler(*given, "--state", state, "--select", "one")
+    assert again.code == 0, again.stderr
+    assert states(again)[-1]["bookmarks"] == {"one": {"id": 6}, "two": {"id": 3}, "bad": {"id": 3}}, "the others stay"
     assert [row["id"] for row in rows_of(lake, "tap-foreign", "one")] == [0, 1, 2, 3, 4, 5]
     assert len(committed(lake, "tap-foreign", "two")) == 4
 
@@ -131,15 +106,8 @@ def test_any_other_tap_is_one_task_a_stream(
     ],
     ids=["no-app", "both", "no-file", "no-command", "quotes", "no-config", "no-state"],
 )
-def test_what_is_wrong_is_said_in_one_line(
-    spark: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    args: list[str],
-    says: str,
-):
-    monkeypatch.chdir(tmp_path)
-    assert burler("extract", *args) == 2
-    assert says in caplog.text
+def test_what_is_wrong_is_said_in_one_line(spark: Any, tmp_path: Path, args: list[str], says: str):
+    done = burler("extract", *args, cwd=tmp_path)
+    assert done.code == 2
+    assert says in done.one_critical()
     assert not (tmp_path / "lake").exists()

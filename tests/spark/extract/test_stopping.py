@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -12,7 +14,6 @@ import pytest
 from extracted import app
 
 from burler.spark import extract
-from support.internals import signals
 
 HANGS = """
 import os, time
@@ -46,7 +47,7 @@ def wait_for(done: Callable[[], bool], seconds: float = 60.0) -> None:
 @pytest.mark.parametrize("kind", ["app", "command"])
 def test_what_runs_is_interrupted(spark: Any, tmp_path: Path, kind: str):
     """Else it would keep its slot, go on asking the source, and write into a lake that another run has by now."""
-    begun, stopper = tmp_path / "begun", signals.Stopper()
+    begun = tmp_path / "begun"
     given: dict[str, Any] = {"app": app(tmp_path, HANGS % str(begun), "tap_hangs")}
     if kind == "command":
         command = tmp_path / "tap-hangs"
@@ -56,12 +57,12 @@ def test_what_runs_is_interrupted(spark: Any, tmp_path: Path, kind: str):
 
     def stop() -> None:
         wait_for(begun.exists)
-        stopper.end()
+        os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=stop).start()
-    done = extract(spark, lake=tmp_path / "lake", stopper=stopper, **given)
+    done = extract(spark, lake=tmp_path / "lake", **given)
 
-    assert not done.rows and not done.errors
+    assert not done.rows and not done.errors and done.stopped_by == signal.SIGTERM
     tracker = spark.sparkContext.statusTracker()
     wait_for(lambda: not tracker.getActiveJobsIds())
     for pid in begun.read_text().split():

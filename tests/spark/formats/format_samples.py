@@ -7,26 +7,32 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from support.internals import column_kinds, formats_base
+from burler.spark import record_type
+from support.internals import formats_base
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, 123456, tzinfo=dt.UTC)
-COLUMNS = column_kinds.StructOf(
-    (("id", column_kinds.BIGINT), ("at", column_kinds.TIMESTAMP), ("text", column_kinds.STRING))
-)
-WIDE = column_kinds.StructOf(
-    (
-        *COLUMNS.fields,
-        ("amount", column_kinds.DecimalOf(9)),
-        ("share", column_kinds.DOUBLE),
-        ("flag", column_kinds.BOOLEAN),
-        ("day", column_kinds.DATE),
-        ("blob", column_kinds.BINARY),
-        ("tags", column_kinds.ListOf(column_kinds.STRING)),
-        ("place", column_kinds.StructOf((("x", column_kinds.BIGINT), ("name", column_kinds.STRING)))),
-        ("more", column_kinds.MapOf(column_kinds.BIGINT)),
-        ("a.b c", column_kinds.STRING),
-    )
-)
+INTEGER, NUMBER, TEXT = {"type": "integer"}, {"type": "number"}, {"type": "string"}
+BASE = {"id": INTEGER, "at": {"type": "string", "format": "date-time"}, "text": TEXT}
+EVERY = {
+    **BASE,
+    "amount": {"type": "number", "multipleOf": 1e-9},
+    "share": NUMBER,
+    "flag": {"type": "boolean"},
+    "day": {"type": "string", "format": "date"},
+    "blob": {"type": "string", "contentEncoding": "base64"},
+    "tags": {"type": "array", "items": TEXT},
+    "place": {"type": "object", "properties": {"x": INTEGER, "name": TEXT}},
+    "more": {"type": "object", "additionalProperties": INTEGER},
+    "a.b c": TEXT,
+}
+
+
+def columns(**properties: Any) -> Any:
+    """The columns of a table for these properties of a schema."""
+    return record_type({"properties": properties})
+
+
+COLUMNS, WIDE = columns(**BASE), columns(**EVERY)
 FULL_ROW = {
     "id": 9223372036854775807,
     "at": NOON,
@@ -43,7 +49,7 @@ FULL_ROW = {
 }
 
 
-def change(kind: Any, columns: column_kinds.StructOf = COLUMNS, **more: Any) -> formats_base.Change:
+def change(kind: Any, columns: Any = COLUMNS, **more: Any) -> formats_base.Change:
     """A change with the schema that the columns have, keys ``id`` and order ``at``."""
     from burler.spark import spark_schema
 
@@ -54,7 +60,7 @@ def change(kind: Any, columns: column_kinds.StructOf = COLUMNS, **more: Any) -> 
     return formats_base.Change(kind, columns, spark_schema(columns).jsonValue(), **more)
 
 
-def arrow(rows: list[Mapping[str, Any]], columns: column_kinds.StructOf = COLUMNS) -> Any:
+def arrow(rows: list[Mapping[str, Any]], columns: Any = COLUMNS) -> Any:
     """An Arrow table of the rows; what a row lacks is null."""
     import pyarrow as pa
 
@@ -65,7 +71,7 @@ def arrow(rows: list[Mapping[str, Any]], columns: column_kinds.StructOf = COLUMN
     return pa.table([pa.array(lists[field.name], field.type) for field in schema], schema=schema)
 
 
-def frame(spark: Any, rows: list[Mapping[str, Any]], columns: column_kinds.StructOf = COLUMNS) -> Any:
+def frame(spark: Any, rows: list[Mapping[str, Any]], columns: Any = COLUMNS) -> Any:
     """The same as a DataFrame."""
     from burler.spark import spark_schema
 

@@ -7,10 +7,11 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
+
+from support.servers import Asked, serving
 
 
 @contextmanager
@@ -21,43 +22,17 @@ def rest_catalog(uri: str, warehouse: str, token: str) -> Iterator[str]:
     catalog = SqlCatalog("behind", uri=uri, warehouse=warehouse)
     lock = threading.Lock()
 
-    class Handler(_Handler):
-        def answer(self, body: Any) -> tuple[int, Any]:
-            if self.headers.get("Authorization") != f"Bearer {token}":
-                return 401, _error("NotAuthorizedException", "no such token", 401)
+    def answer(asked: Asked) -> Any:
+        if asked.headers.get("authorization") != f"Bearer {token}":
+            status, body = 401, _error("NotAuthorizedException", "no such token", 401)
+        else:
             with lock:
-                return _answer(catalog, self.command, urlsplit(self.path).path, body)
+                status, body = _answer(catalog, asked.method, asked.path, asked.json)
+        return status, {"Content-Type": "application/json"}, body
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-        catalog.close()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def answer(self, body: Any) -> tuple[int, Any]:
-        raise NotImplementedError
-
-    def _serve(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        status, reply = self.answer(json.loads(self.rfile.read(length)) if length else None)
-        data = b"" if reply is None else json.dumps(reply).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    do_GET = do_POST = do_HEAD = _serve
-
-    def log_message(self, *args: Any) -> None:
-        pass
+    with serving(answer) as server:
+        yield server.url
+    catalog.close()
 
 
 def _error(kind: str, message: str, code: int) -> dict[str, Any]:

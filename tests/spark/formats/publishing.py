@@ -27,7 +27,7 @@ def main(said: dict[str, Any]) -> None:
     limit (bytes of a file that the disk takes), rounds, rows."""
     from format_samples import arrow, change, row
 
-    from support.internals import opening, pointer
+    from support.internals import opening
 
     def die() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -41,7 +41,7 @@ def main(said: dict[str, Any]) -> None:
         )
         before = target.open()
         if said.get("at") == "point":
-            pointer.point = lambda table: die()  # the version is published, the pointer not yet
+            Path.replace = lambda *_names: die()  # the version is published, the pointer not yet
         number = before.numbers.get("n", 0) + 1
         first = 0 if said["change"] != "append" else said["rows"] * (number - 1)
         texts = (f"round {number}" + filling(at, said.get("width", 0)) for at in range(said["rows"]))

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from format_names import ALL
-from format_samples import COLUMNS, arrow, change, frame, read, row
+from format_samples import BASE, INTEGER, TEXT, arrow, change, columns, frame, read, row
 
 from burler.errors import ExportError
-from support.internals import column_kinds, opening
+from support.internals import opening
 
+OBJECT = {"type": "object", "properties": {"b": INTEGER}}
 assert "rest" in ALL  # the contract's tests run against a REST catalog as well
 
 
@@ -86,25 +87,23 @@ def test_warehouse_in_an_object_store(tmp_path: Path, packages: None) -> None:
 @pytest.mark.parametrize(
     ("named", "other"),
     [
-        ("a.b", column_kinds.StructOf((("b", column_kinds.BIGINT),))),
-        ("a.element", column_kinds.ListOf(column_kinds.STRING)),
-        ("a.element.b", column_kinds.ListOf(column_kinds.StructOf((("b", column_kinds.BIGINT),)))),
-        ("a.key", column_kinds.MapOf(column_kinds.BIGINT)),
-        ("a.value", column_kinds.MapOf(column_kinds.BIGINT)),
+        ("a.b", OBJECT),
+        ("a.element", {"type": "array", "items": TEXT}),
+        ("a.element.b", {"type": "array", "items": OBJECT}),
+        ("a.key", {"type": "object", "additionalProperties": INTEGER}),
+        ("a.value", {"type": "object", "additionalProperties": INTEGER}),
     ],
 )
-def test_a_name_that_is_the_path_of_another_field(
-    tmp_path: Path, packages: None, named: str, other: column_kinds.FieldType
-) -> None:
-    columns = column_kinds.StructOf((*COLUMNS.fields, ("a", other), (named, column_kinds.STRING)))
+def test_a_name_that_is_the_path_of_another_field(tmp_path: Path, packages: None, named: str, other: Any) -> None:
+    both = columns(**BASE, **{"a": other, named: TEXT})
     target = iceberg(tmp_path)
     target.open()
 
     with pytest.raises(ExportError, match=f"'{named}' is the name of a field and the path") as caught:
-        target.publish(arrow([row(1)], columns), change("replace", columns))
+        target.publish(arrow([row(1)], both), change("replace", both))
 
     assert "Rename or deselect" in str(caught.value)
-    apart = column_kinds.StructOf((*COLUMNS.fields, ("a", other), (f"{named}_", column_kinds.STRING)))
+    apart = columns(**BASE, **{"a": other, f"{named}_": TEXT})
     assert target.publish(arrow([row(1)], apart), change("replace", apart)).rows_written == 1
 
 

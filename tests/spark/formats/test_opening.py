@@ -12,7 +12,7 @@ from format_names import FILES
 from format_samples import arrow, change, row
 
 from burler.errors import ExportError, UsageError
-from support.internals import databases, opening
+from support.internals import opening
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_files_lie_in_folders_named_as_in_the_lake() -> None:
 
 def test_places_in_databases_hold_names_and_no_password() -> None:
     place = opening.place_of("jdbc", "postgresql://me@host:1/db?sslmode=require", "", "", "tap/x", "a #table= b")
-    assert databases.split_place(place) == ("postgresql://me@host:1/db?sslmode=require", "tap/x", "a #table= b")
+    assert place.startswith("postgresql://me@host:1/db?sslmode=require")
     for url in ("postgresql://me:hunter22@host/db", "jdbc:postgresql://host/db?password=hunter22"):
         with pytest.raises(UsageError, match="PGPASSWORD") as caught:
             opening.place_of("jdbc", url, "", "", "t", "s")
@@ -70,13 +70,6 @@ def test_folder_of_another_format_stays_untouched(kind: str, tmp_path: Path, pac
             second.open()
             second.publish(arrow([row(2)]), change("replace"))
     assert target(kind).open().version is not None
-
-
-def test_long_names_stay_apart() -> None:
-    one, other = databases.short_name("é" * 60 + "1"), databases.short_name("é" * 60 + "2")
-    assert one != other
-    assert all(len(name.encode()) <= 63 for name in (one, other))
-    assert databases.short_name("plain") == "plain"
 
 
 def test_asking_for_a_format_loads_no_other() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from format_samples import COLUMNS, NOON, WIDE, change, frame, read, row
+from format_samples import BASE, EVERY, NOON, TEXT, change, columns, frame, read, row
 
 from burler.errors import ExportError
 from burler.spark import table
-from support.internals import column_kinds, opening
+from support.internals import opening
 
 
 def files_target(kind: str, out: Path, spark: Any, **options: str) -> Any:
@@ -27,7 +27,7 @@ def test_pointer_is_enough_for_duckdb(spark: Any, tmp_path: Path) -> None:
 
     target = files_target("parquet", tmp_path, spark)
     target.publish(frame(spark, [row(1, "a")]), change("replace"))
-    grown = column_kinds.StructOf((*COLUMNS.fields, ("more", column_kinds.STRING)))
+    grown = columns(**BASE, more=TEXT)
     files_target("parquet", tmp_path, spark).publish(frame(spark, [row(2, more="m")], grown), change("append", grown))
     place = tmp_path / "t" / "s"
     latest = json.loads((place / "_latest.json").read_text())
@@ -62,7 +62,7 @@ def test_csv_keeps_null_and_empty_text_apart(spark: Any, tmp_path: Path) -> None
     target = files_target("csv", tmp_path, spark, multiLine="true")
     target.publish(frame(spark, rows[:2]), change("replace"))
     target = files_target("csv", tmp_path, spark, multiLine="true")
-    grown = column_kinds.StructOf((*COLUMNS.fields, ("more", column_kinds.STRING)))
+    grown = columns(**BASE, more=TEXT)
     target.publish(frame(spark, [{**one, "more": "m"} for one in rows[2:]], grown), change("append", grown))
     found = read(table(spark, tmp_path / "t" / "s"))
     assert [{name: one[name] for name in ("id", "at", "text")} for one in found] == rows
@@ -72,8 +72,8 @@ def test_csv_keeps_null_and_empty_text_apart(spark: Any, tmp_path: Path) -> None
 def test_csv_is_flat(spark: Any, tmp_path: Path) -> None:
     target = files_target("csv", tmp_path, spark)
     with pytest.raises(ExportError, match=r"format 'csv' refuses these rows.*tags"):
-        columns = column_kinds.StructOf(tuple(one for one in WIDE.fields if one[1] != column_kinds.BINARY))
-        target.publish(frame(spark, [row(1)], columns), change("replace", columns))
+        most = columns(**{name: schema for name, schema in EVERY.items() if name != "blob"})
+        target.publish(frame(spark, [row(1)], most), change("replace", most))
     assert not (tmp_path / "t").exists()
 
 

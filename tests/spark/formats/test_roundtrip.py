@@ -8,22 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from format_samples import change
+from format_samples import INTEGER, NUMBER, TEXT, change, columns
 
 from burler.errors import ExportError
 from burler.spark import spark_schema, table
-from support.internals import column_kinds, opening
+from support.internals import opening
 
-COLUMNS = column_kinds.StructOf(
-    (
-        ("k", column_kinds.BIGINT),
-        ("t", column_kinds.STRING),
-        ("n", column_kinds.DOUBLE),
-        ("d", column_kinds.DecimalOf(9)),
-        ("at", column_kinds.TIMESTAMP),
-        ("day", column_kinds.DATE),
-        ("_sdc_extracted_at", column_kinds.TIMESTAMP),
-    )
+MOMENT = {"type": "string", "format": "date-time"}
+COLUMNS = columns(
+    k=INTEGER,
+    t=TEXT,
+    n=NUMBER,
+    d={"type": "number", "multipleOf": 1e-9},
+    at=MOMENT,
+    day={"type": "string", "format": "date"},
+    _sdc_extracted_at=MOMENT,
 )
 UTC = dt.UTC
 TEXTS = [
@@ -69,14 +68,12 @@ def rows_of(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return [{**row, "k": number} for number, row in enumerate(found)]
 
 
-def publish(
-    spark: Any, out: Path, kind: str, rows: list[dict[str, Any]], columns: column_kinds.StructOf = COLUMNS
-) -> Path:
+def publish(spark: Any, out: Path, kind: str, rows: list[dict[str, Any]], shape: Any = COLUMNS) -> Path:
     place = opening.place_of(kind, str(out), "t", "s", "t", "s")
     target = opening.open_target(kind, place, source="t/s", options={}, spark=lambda: spark)
     target.open()
-    frame = spark.createDataFrame([tuple(row.values()) for row in rows], spark_schema(columns))
-    target.publish(frame, change("replace", columns))
+    frame = spark.createDataFrame([tuple(row.values()) for row in rows], spark_schema(shape))
+    target.publish(frame, change("replace", shape))
     return out / "t" / "s"
 
 
@@ -115,28 +112,26 @@ def test_a_text_that_would_be_another_is_refused(spark: Any, tmp_path: Path, kin
 
 
 def test_csv_has_no_form_for_bytes(spark: Any, tmp_path: Path) -> None:
-    columns = column_kinds.StructOf((("k", column_kinds.BIGINT), ("b", column_kinds.BINARY)))
+    shape = columns(k=INTEGER, b={"type": "string", "contentEncoding": "base64"})
     with pytest.raises(ExportError, match="column 'b' is binary"):
-        publish(spark, tmp_path, "csv", [{"k": 1, "b": b"\0"}], columns)
-    assert found_in(spark, publish(spark, tmp_path, "json", [{"k": 1, "b": b"\0"}], columns)) == [{"k": 1, "b": b"\0"}]
+        publish(spark, tmp_path, "csv", [{"k": 1, "b": b"\0"}], shape)
+    assert found_in(spark, publish(spark, tmp_path, "json", [{"k": 1, "b": b"\0"}], shape)) == [{"k": 1, "b": b"\0"}]
 
 
 @pytest.mark.parametrize("name", ["a b", "1x", "$x", "a:b", ""])
 def test_what_is_no_name_in_xml_is_named(spark: Any, tmp_path: Path, name: str) -> None:
-    columns = column_kinds.StructOf((("k", column_kinds.BIGINT), (name, column_kinds.STRING)))
+    shape = columns(**{"k": INTEGER, name: TEXT})
     with pytest.raises(ExportError, match="is no name of an XML element"):
-        publish(spark, tmp_path, "xml", [{"k": 1, name: "x"}], columns)
+        publish(spark, tmp_path, "xml", [{"k": 1, name: "x"}], shape)
 
 
 @pytest.mark.parametrize("kind", ["json", "orc"])
 def test_maps_are_held_against_each_other_too(spark: Any, tmp_path: Path, kind: str) -> None:
-    columns = column_kinds.StructOf(
-        (
-            ("k", column_kinds.BIGINT),
-            ("m", column_kinds.MapOf(column_kinds.STRING)),
-            ("s", column_kinds.StructOf((("at", column_kinds.TIMESTAMP),))),
-        )
+    shape = columns(
+        k=INTEGER,
+        m={"type": "object", "additionalProperties": TEXT},
+        s={"type": "object", "properties": {"at": MOMENT}},
     )
     rows = [{"k": 1, "m": {"a": "1", "b": None}, "s": {"at": ORDINARY["at"][0]}}]
-    found = found_in(spark, publish(spark, tmp_path, kind, rows, columns))
+    found = found_in(spark, publish(spark, tmp_path, kind, rows, shape))
     assert found[0]["k"] == 1 and dict(found[0]["m"]) == rows[0]["m"] and found[0]["s"] == rows[0]["s"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.cli import burler
 
 SAME = "{e}::text::{type} is not distinct from {s}"
 AS_TEXT = "{e}::text is not distinct from {s}::text"
@@ -94,9 +94,8 @@ def exported_values(server: Any, tmp_path_factory: Any) -> tuple[str, Path]:
     folder = tmp_path_factory.mktemp("values")
     (folder / "tap_shop.py").write_text(APP)
     (folder / "config.json").write_text(json.dumps({"url": server.url(database)}))
-    run = [sys.executable, "-m", "burler", "run", "tap_shop.py", "--config", "config.json", "--sink", "lake:lake"]
-    done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr
+    done = burler("run", "tap_shop.py", "--config", "config.json", "--sink", "lake:lake", cwd=folder)
+    assert done.code == 0, done.stderr
     assert postgres.PASSWORD not in done.stderr
     return database, folder / "lake"
 
@@ -107,10 +106,10 @@ def test_every_value_comes_back_equal(
 ) -> None:
     from burler.spark import export
     from support import postgres
-    from support.internals import export_run
+    from support.internals import export_options
 
     if engine == "spark":
-        monkeypatch.setattr(export_run, "fits", lambda *args: False)
+        monkeypatch.setattr(export_options, "SMALL_ROWS", 0)
     database, lake = exported_values
     url = f"postgresql://burler@127.0.0.1:{server.port}/{database}"
     options = {"password": postgres.PASSWORD, "schema": f"back {engine}"}

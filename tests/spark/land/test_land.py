@@ -11,7 +11,7 @@ from extracted import PARTS, app, rows_of
 
 from burler.errors import UsageError
 from burler.spark import land
-from support.internals import cli_main, cli_process, spark_land
+from support.cli import Ended, burler
 
 CONFIG = {"token": "x"}
 
@@ -53,34 +53,33 @@ def test_a_table_that_can_not_be_made_leaves_lake_and_state_right(spark: Any, tm
     assert len(ids(out)) == 70
 
 
-def test_the_sink_of_a_run(spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: Any):
-    path, out, config = app(tmp_path, PARTS, "tap_parts_sink"), tmp_path / "out", tmp_path / "config.json"
+def run(folder: Path, name: str, *more: Any) -> Ended:
+    path, config = app(folder, PARTS, name), folder / "config.json"
     config.write_text(json.dumps(CONFIG))
+    return burler("run", path, "-c", config, "--select", "rows", *more)
 
-    def run(*more: Any) -> int:
-        args = ["run", path, "-c", config, "--select", "rows", "--sink", f"spark:{out}", *more]
-        return cli_process.click_exit(cli_main.cli, [str(one) for one in args], "burler")
 
-    assert run() == 0
-    state = [json.loads(line) for line in capfd.readouterr().out.splitlines()][-1]
+def test_the_sink_of_a_run(spark: Any, tmp_path: Path):
+    out = tmp_path / "out"
+    given = (tmp_path, "tap_parts_sink", "--sink", f"spark:{out}")
+    done = run(*given)
+    assert done.code == 0, done.stderr
+    state = done.messages[-1]
     assert state["type"] == "STATE"
     assert len(ids(out)) == 70
     (tmp_path / "state.json").write_text(json.dumps(state))
-    assert run("--state", tmp_path / "state.json", "--lake", tmp_path / "elsewhere") == 0
+    assert run(*given, "--state", tmp_path / "state.json", "--lake", tmp_path / "elsewhere").code == 0
     assert len(rows_of(tmp_path / "elsewhere", "tap-parts", "rows")) == 3
-    assert run("--limit", "2") == 2
-    assert "--limit is a look at a few rows" in caplog.text
 
 
-def test_a_table_that_can_not_be_made_ends_a_run_with_1(spark: Any, tmp_path: Path, capfd: Any, caplog: Any):
-    path, out, config = app(tmp_path, PARTS, "tap_parts_broken"), tmp_path / "out", tmp_path / "config.json"
-    config.write_text(json.dumps(CONFIG))
+def test_a_table_that_can_not_be_made_ends_a_run_with_1(spark: Any, tmp_path: Path):
+    out = tmp_path / "out"
     out.mkdir()
     (out / "tap-parts").write_text("in the way")
-    args = ["run", path, "-c", config, "--select", "rows", "--sink", f"spark:{out}"]
-    assert cli_process.click_exit(cli_main.cli, [str(one) for one in args], "burler") == 1
-    assert json.loads(capfd.readouterr().out.splitlines()[-1])["value"]["bookmarks"]["rows"]
-    assert "The rows are in the lake and their STATE is out" in caplog.text
+    done = run(tmp_path, "tap_parts_broken", "--sink", f"spark:{out}")
+    assert done.code == 1
+    assert done.messages[-1]["value"]["bookmarks"]["rows"]
+    assert "The rows are in the lake and their STATE is out" in done.one_critical()
 
 
 @pytest.mark.parametrize(
@@ -89,21 +88,20 @@ def test_a_table_that_can_not_be_made_ends_a_run_with_1(spark: Any, tmp_path: Pa
         ("spark:", [], "needs the folder"),
         ("stdout", ["--lake", "x"], "--lake is for --sink spark:OUT"),
         ("spark:out", ["--test"], "--test is a look at a few rows"),
+        ("spark:out", ["--limit", "2"], "--limit is a look at a few rows"),
     ],
-    ids=["no-out", "lake-alone", "test"],
+    ids=["no-out", "lake-alone", "test", "limit"],
 )
-def test_what_does_not_go_together(tmp_path: Path, caplog: Any, sink: str, more: list[str], says: str):
-    path = app(tmp_path, PARTS, "tap_parts_refused")
-    assert cli_process.click_exit(cli_main.cli, ["run", str(path), "--sink", sink, *more], "burler") == 2
-    assert says in caplog.text
+def test_what_does_not_go_together(tmp_path: Path, sink: str, more: list[str], says: str):
+    done = run(tmp_path, "tap_parts_refused", "--sink", sink, *more)
+    assert done.code == 2
+    assert says in done.one_critical()
 
 
-def test_where_the_lake_is():
-    assert spark_land.lake_of("out/", None) == "out/_lake"
-    assert spark_land.lake_of("out", "s3://x/lake") == "s3://x/lake"
-    assert spark_land.lake_of("out", None, kind="csv") == "out/_lake"
+def test_a_database_has_no_place_for_a_lake(spark: Any, tmp_path: Path):
+    path = app(tmp_path, PARTS, "tap_parts_nowhere")
     with pytest.raises(UsageError, match="say where the lake is to be"):
-        spark_land.lake_of("jdbc:postgresql://host/db", None, kind="jdbc")
+        land(spark, path, "jdbc:postgresql://host/db", format="jdbc", config=CONFIG)
 
 
 @pytest.mark.parametrize(

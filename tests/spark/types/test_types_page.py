@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.internals import quarantine
+from burler.errors import ExportError
+from burler.spark import export
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "table-types.md").read_text(encoding="utf-8")
 
@@ -20,22 +21,18 @@ def test_the_snippet_runs():
     exec(compile(block, "docs/table-types.md", "exec"), {})
 
 
-def test_a_quarantined_row_is_written_as_the_page_shows(tmp_path):
+def test_a_quarantined_row_is_written_as_the_page_shows(lake, tmp_path):
     (shown,) = re.findall(r"```json\n(.*?)\n```", PAGE, re.DOTALL)
     wanted = json.loads(shown)
-    row = quarantine.bad_row(
-        wanted["file"], wanted["line"], (wanted["field"],), wanted["value"], wanted["wanted"], wanted["record"].encode()
-    )
-    quarantine.write_bad([row], tmp_path / "staging" / "bad.jsonl")
-    quarantine.write_bad([row], tmp_path / "staging" / "bad.jsonl")
+    schema = {"properties": {"id": {"type": "integer"}, wanted["field"]: {"type": "number", "multipleOf": 0.01}}}
+    lake.commit(wanted["stream"], [b'{"id":0}', wanted["record"].encode()], schema=schema)
 
-    place = quarantine.publish(
-        tmp_path / "staging" / "bad.jsonl", tmp_path / "q", tap_id="tap-shop", stream="orders", export_id="e1"
-    )
+    with pytest.raises(ExportError, match=f"line 3, field '{wanted['field']}': its value can't be held exactly"):
+        export(None, str(lake.root), tmp_path / "out")
 
-    assert place == tmp_path / "q" / "e1.jsonl"
-    assert place.read_text().splitlines() == [shown, shown]
-    assert (
-        row.fault == f"{wanted['file']} line 3, field 'price': its value can't be held exactly; wanted: decimal(38,2)"
-    )
-    assert [one.name for one in place.parent.iterdir()] == ["e1.jsonl"]
+    (place,) = (tmp_path / "out" / "_quarantine" / "tap-x" / wanted["stream"]).iterdir()
+    (line,) = place.read_text().splitlines()
+    row = json.loads(line)
+    assert list(row) == list(wanted)
+    for name in set(wanted) - {"tap", "file"}:
+        assert row[name] == wanted[name]
