@@ -8,12 +8,12 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from crashclaims import Ledger
-from crashtaps import tap_of
-from crashworld import Line, Phase
 from hypothesis import strategies as st
 
 from burler.testing import TapRun, run_tap
+from storm.crashclaims import Ledger
+from storm.crashtaps import tap_of
+from storm.crashworld import Line, Phase
 from support.internals import signals
 
 WITHOUT = [("",), ("_kids",), ("_kids", "_grand"), ("_grand",), ("", "_kids")]

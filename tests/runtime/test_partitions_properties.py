@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 import singer
-from crashlines import line_of
 from crashruns import PEACE, Run, Told, runs
-from crashtaps import tap_of
-from crashworld import Line, Phase, rank, source_of, value
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from burler.testing import run_tap
+from storm.crashlines import line_of
+from storm.crashtaps import tap_of
+from storm.crashworld import Line, Phase, rank, source_of, value
 
 RANDOM = st.randoms(use_true_random=False)
 THOROUGH = settings(suppress_health_check=list(HealthCheck))

@@ -6,13 +6,13 @@ import random
 from collections import Counter
 from typing import Any
 
-from crashlines import SHAPES, line_of
-from crashtaps import tap_of
-from crashworld import Line, uid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from burler.testing import TapRun, run_tap
+from storm.crashlines import SHAPES, line_of
+from storm.crashtaps import tap_of
+from storm.crashworld import Line, uid
 
 RANDOM = st.randoms(use_true_random=False)
 THOROUGH = settings(suppress_health_check=list(HealthCheck))

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+from storm import spark_pipelines as running
 from support.cli import burler
-
-_spec = importlib.util.spec_from_file_location("pipelines_running", Path(__file__).with_name("running.py"))
-running = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(running)
 
 
 @pytest.fixture

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from crashforms import in_form, native
-from crashworld import Line, Phase, Row, Source, fails, rank, source_of, value
-
 import burler
+from storm.crashforms import in_form, native
+from storm.crashworld import Line, Phase, Row, Source, fails, rank, source_of, value
 
 
 class Flaky(Exception):

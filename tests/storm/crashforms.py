@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from crashworld import Line, Row
+from storm.crashworld import Line, Row
 
 
 def native(rng: random.Random, row: Row, line: Line) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from crashworld import KINDS, Line
+from storm.crashworld import KINDS, Line
 
 FORMS = ("row", "list", "json", "json lines", "iterator", "named", "emit")
 STRATEGIES = (

@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import singer
-from crashclaims import Ledger, Resumed
-from crashlines import lines_of
-from crashpipe import PATIENCE_SECONDS, read
-from crashstory import Chapter, story_of
-from crashworld import Phase, fails, rank, source_of
 from tapprocess import PYTHON, environment, messages_of
+
+from storm.crashclaims import Ledger, Resumed
+from storm.crashlines import lines_of
+from storm.crashpipe import PATIENCE_SECONDS, read
+from storm.crashstory import Chapter, story_of
+from storm.crashworld import Phase, fails, rank, source_of
 
 PROGRAM = Path(__file__).with_name("crashtaps.py")
 

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from crashworld import Phase
+from storm.crashworld import Phase
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from crashstory import Chapter
+from storm.crashstory import Chapter
 
 PATIENCE_SECONDS = 90.0
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from crashworld import Line, Phase, Row, Source, rank, source_of, uid
+from storm.crashworld import Line, Phase, Row, Source, rank, source_of, uid
 
 Uid = tuple[str, frozenset[Any]]
 
