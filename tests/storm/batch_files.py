@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -14,17 +14,18 @@ Rows = list[dict[str, Any]]
 csv.field_size_limit(1 << 24)
 
 
-def rows_of(message: dict[str, Any], format: str, compression: str, read: Callable[[str], bytes]) -> Rows:
+def rows_of(message: dict[str, Any], format: str, compression: str, files: Mapping[str, bytes]) -> Rows:
     """The rows of a BATCH message, whose counts must be those that it says.
 
     Args:
-        read: gives the bytes of a URL.
+        files: by their URLs.
 
     Raises:
         AssertionError: a file that is missing, short, torn, or of another kind than said.
     """
     [url] = message["manifest"]
-    data = read(url)
+    assert url in files, f"named, but missing: {url}"
+    data = files[url]
     if "file_stats" in message:
         [stats] = message["file_stats"]
         assert stats["bytes"] == len(data), f"{url}: {len(data)} bytes, {stats}"

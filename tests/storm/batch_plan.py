@@ -1,4 +1,4 @@
-"""What the stories of the batch storm are like: a plan for each seed, always the same one."""
+"""What the stories of the storm over batch files are like: a plan for each seed, always the same one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the source of the batch storm holds: rows that can be told from each other and from torn ones."""
+"""What the source of the storm over batch files holds: rows that can be told from each other and from torn ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tap of the batch storm: a rising stream, a full table, partitions, and a function that follows a log.
+"""The tap of the storm over batch files: a rising stream, a full table, partitions, and a function that follows a log.
 
 ``STORM_PLAN`` in the environment tells it the plan; with ``rest`` in there it hurries, and the log is read to its end.
 """
@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from batch_storm_rows import SCHEMA, rows
-
 import burler
+from storm.batch_rows import SCHEMA, rows
 
 PLAN = json.loads(os.environ["STORM_PLAN"])
 if PLAN["form"] == "arrow":

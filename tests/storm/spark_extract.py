@@ -1,50 +1,42 @@
-"""A storm over extractions: drivers and Python workers are killed at random moments; nothing is lost, nothing doubled.
-
-    python tests/spark/extract/extract_storm.py [ROUNDS] [--seed N]
-
-Each round starts ``burler extract`` from the last STATE that came out and kills, after a random while, the driver or
-one of its Python workers (``kill -9``). A run whose worker is killed comes to its end by itself: Spark tries the task
-again. At the end one run is left in peace, unless the last one ended well. Then the state is that of a local run,
-tables made of the lake hold exactly the rows of the source, and ``burler lake check`` finds nothing but files that no
-manifest names.
-"""
+"""Extractions whose drivers and Python workers are killed at random moments: nothing is lost, nothing doubled."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import signal
-import subprocess
-import sys
-import tempfile
-import time
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from burler.lake import care, open_store
-from burler.testing import run_tap
+from burler.lake import care, load, open_store, read_lines
+from storm.harness import Program, same, workers_of
+from support.cli import PYTHON
 
-PARTS, ROWS, SLOTS = 6, 400, 4
-TAP = """
+TAP = "tap-stormy"
+COUNTS = {"rows": (6, 400), "table": (3, 50)}
+"""Partitions, and rows of each."""
+SLOTS = 4
+SOURCE = """
 import time
 import burler
 
 tap = burler.tap("tap-stormy")
-SCHEMA = {"properties": {"part": {"type": "integer"}, "id": {"type": "integer"}, "text": {"type": "string"}}}
+SCHEMA = {"properties": {"part": {"type": "integer"}, "id": {"type": "integer"}}}
 
 @tap.partitions("rows")
 def parts():
-    return [{"part": n} for n in range(%(parts)d)]
+    return [{"part": n} for n in range(6)]
 
 @tap.sync("rows", key_properties=["part", "id"], replication_key="id", schema=SCHEMA)
 def rows(stream, partition):
-    for number in range(stream.bookmark or 0, %(rows)d):
-        if number %% 40 == 0:
-            time.sleep(%(pause)s)
-        yield {"part": partition["part"], "id": number, "text": f"{partition['part']}/{number}"}
+    for number in range(stream.bookmark or 0, 400):
+        if number % 40 == 0:
+            time.sleep(0.2)
+        yield {"part": partition["part"], "id": number}
 
 @tap.partitions("table")
 def shards():
@@ -53,188 +45,144 @@ def shards():
 @tap.sync("table", key_properties=["part", "id"], schema=SCHEMA)
 def table(partition):
     for number in range(50):
-        yield {"part": partition["part"], "id": number, "text": "t"}
+        yield {"part": partition["part"], "id": number}
 """
 
 
-@dataclass
-class Verdict:
-    """What a storm showed: counts, and what is wrong."""
-
-    figures: dict[str, int] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)
-
-    def count(self, name: str, number: int = 1) -> None:
-        self.figures[name] = self.figures.get(name, 0) + number
-
-
-class World:
-    """A tap, a lake, and the last state that came out."""
-
-    def __init__(self, folder: Path, *, pause: float, seed: int) -> None:
-        self.app = folder / "tap_stormy.py"
-        self.app.write_text(TAP % {"parts": PARTS, "rows": ROWS, "pause": pause})
-        self.lake, self.out, self.state = folder / "lake", folder / "out", folder / "state.json"
-        self.log = folder / "log"
-        self.random = random.Random(seed)
-        self.verdict = Verdict()
-        self.whole = False
-
-    def start(self) -> subprocess.Popen[bytes]:
-        args = [sys.executable, "-m", "burler", "extract", str(self.app), str(self.lake), "--slots", str(SLOTS)]
-        args += ["--out-file", str(self.state)]
-        if self.state.exists():
-            args += ["--state", str(self.state)]
-        with self.log.open("ab") as log:
-            return subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True)
-
-    def round(self, *, driver: bool) -> None:
-        """One run that a kill meets."""
-        process = self.start()
-        begun = self.log.stat().st_size
-        while process.poll() is None and b"start (extract)" not in self.log.read_bytes()[begun:]:
-            time.sleep(0.05)
-        time.sleep(self.random.uniform(0.0, 3.0))
-        if process.poll() is not None:
-            self.verdict.count("ended before the kill")
-        elif driver:
-            process.kill()
-            self.verdict.count("drivers killed")
-        else:
-            victims = self._workers(process)
-            if not victims:
-                self.verdict.count("ended before a worker was found")
-            for victim in self.random.sample(victims, min(len(victims), self.random.randint(1, 2))):
-                os.kill(victim, signal.SIGKILL)
-                self.verdict.count("workers killed")
-        self.whole = False
-        code = process.wait(timeout=300)
-        self.whole = code == 0
-        if not driver and code != 0:
-            self.verdict.count("runs that said 1")
-            if code != 1:
-                self.verdict.failures.append(f"a run whose worker was killed ended with {code}:\n{self._said()}")
-        self.check_state()
-
-    def _workers(self, process: subprocess.Popen[bytes]) -> list[int]:
-        """Its Python workers as soon as there are some; on a busy machine Spark takes a while. Empty if it ended."""
-        while process.poll() is None:
-            if victims := workers_of(process.pid):
-                return victims
-            time.sleep(0.05)
+def rows_in(lake: Path, tap: str, stream: str) -> list[dict[str, Any]]:
+    """The rows that the stream's manifest leads to."""
+    if not (lake / "raw" / tap / stream / "manifest.json").exists():
         return []
+    store = open_store(str(lake))
+    lines = [json.loads(line) for file in load(store, tap, stream).files for line in read_lines(store, file.path)]
+    return [message["record"] for message in lines if message["type"] == "RECORD"]
 
-    def check_state(self) -> None:
-        """No state is ahead of the lake."""
-        if not self.state.exists():
-            return
-        rows = self.committed("rows")
-        parts = json.loads(self.state.read_text()).get("bookmarks", {}).get("rows", {}).get("partitions", {})
+
+@dataclass
+class Ran:
+    """How a run went. ``victim``: "driver", "worker", or "" for one in peace. ``lake``: (part, id) of its rows by now.
+    ``tables``: of what was exported after the last run; ``wanted``: the state of a local run. ``findings``: of
+    ``lake check``, then."""
+
+    victim: str
+    code: int
+    said: str
+    state: dict[str, Any]
+    lake: dict[str, list[tuple[int, int]]]
+    killed: int = 0
+    tables: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    wanted: dict[str, Any] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+
+
+class Check:
+    """Holds extractions against their source.
+
+    - No state is ahead of the lake. A run whose worker is killed comes to its end by itself, or says 1.
+    - In the end the state is that of a local run, tables made of the lake hold exactly the rows of the source, and
+      ``burler lake check`` finds nothing but files that no manifest names.
+    """
+
+    def __init__(self) -> None:
+        self.figures: Counter[str] = Counter()
+
+    def take(self, ran: Ran) -> None:
+        """See ``Check``."""
+        there = set(ran.lake["rows"])
+        parts = ran.state.get("bookmarks", {}).get("rows", {}).get("partitions", {})
         for key, entry in parts.items():
             part = json.loads(key)["part"]
-            missing = [n for n in range(entry["id"] + 1) if (part, n) not in rows]
-            if missing:
-                self.verdict.failures.append(f"part {part}: STATE says {entry}, and {missing[:5]} are not in the lake")
+            missing = [n for n in range(entry["id"] + 1) if (part, n) not in there]
+            assert not missing, f"part {part}: STATE says {entry}, and {missing[:5]} are not in the lake"
+        self.figures[f"{ran.victim}s killed" if ran.victim else "runs in peace"] += ran.killed or not ran.victim
+        self.figures["ended before the kill"] += bool(ran.victim) and not ran.killed
+        if ran.victim == "worker":
+            assert ran.code in (0, 1), f"a run whose worker was killed ended with {ran.code}"
+            self.figures["runs that said 1"] += ran.code
+        if not ran.victim:
+            self._in_peace(ran)
 
-    def committed(self, stream: str) -> set[tuple[int, int]]:
-        from extracted import rows_of
+    def _in_peace(self, ran: Ran) -> None:
+        assert ran.code == 0, f"the last run ended with {ran.code}"
+        found, wanted = _without_version(ran.state), _without_version(ran.wanted)
+        assert found == wanted, f"the state is {found}; a local run has {wanted}"
+        for stream, (parts, rows) in COUNTS.items():
+            same(f"table {stream}", ran.tables[stream], [(part, n) for part in range(parts) for n in range(rows)])
+        bad = [finding for finding in ran.findings if not finding.startswith(("orphan", "temporary"))]
+        assert not bad, f"lake check: {bad}"
+        self.figures["files that no manifest names"] += len(ran.findings)
+        self.figures["rows in the lake"] += len(ran.lake["rows"])
 
-        if not (self.lake / "raw" / "tap-stormy" / stream / "manifest.json").exists():
-            return set()
-        return {(row["part"], row["id"]) for row in rows_of(self.lake, "tap-stormy", stream)}
+    def finish(self) -> None:
+        """See ``_in_peace``."""
 
-    def end(self) -> Verdict:
-        """A run in peace, unless the last one came to its end all the same, and what must hold then."""
-        process = None if self.whole else self.start()
-        if process is not None and process.wait(timeout=300):
-            self.verdict.failures.append(f"the last run ended with {process.returncode}:\n{self._said()}")
-            return self.verdict
-        state = json.loads(self.state.read_text())
-        from support.internals import apps
 
-        wanted = run_tap(apps.load_app(str(self.app))).result.state
-        if without_version(state) != without_version(wanted):
-            self.verdict.failures.append(f"the state is {state}; a local run has {wanted}")
-        self._check_tables()
-        for finding in care.check(open_store(str(self.lake))).findings:
-            self.verdict.count(f"findings: {finding.kind}")
-            if finding.kind not in ("orphan", "temporary"):
-                self.verdict.failures.append(f"lake check: {finding}")
-        return self.verdict
+def _without_version(node: Any) -> Any:
+    """A state with versions, which are times, made alike."""
+    if not isinstance(node, dict):
+        return node
+    return {key: key == "version" or _without_version(value) for key, value in node.items()}
 
-    def _check_tables(self) -> None:
+
+@dataclass(frozen=True)
+class Extractions:
+    """The world. A plan is a seed: ``rounds`` runs that kill a driver or a worker, in turn; then one in peace."""
+
+    rounds: int = 4
+    at_a_time: int = 1
+
+    def plan(self, seed: int) -> int:
+        """See ``World``."""
+        return seed
+
+    def check(self, plan: int) -> Check:
+        """See ``World``."""
+        return Check()
+
+    def run(self, plan: int, folder: Path, check: Check) -> Iterator[Ran]:
+        """See ``World``."""
+        chance = random.Random(f"extract {plan}")
+        (folder / "tap_stormy.py").write_text(SOURCE)
+        for number in range(self.rounds):
+            yield _ran(folder, number, ("driver", "worker")[number % 2], chance)
+        yield _ran(folder, self.rounds, "", chance)
+
+
+def _ran(folder: Path, number: int, victim: str, chance: random.Random) -> Ran:
+    app, lake, state = folder / "tap_stormy.py", folder / "lake", folder / "state.json"
+    args: list[Any] = [PYTHON, "-m", "burler", "extract", app, lake, "--slots", SLOTS, "--out-file", state]
+    args += ["--state", state] if state.exists() else []
+    variables = {"PYTHONWARNINGS": "default"}
+    killed = 0
+    with Program(args, folder, str(number), variables=variables, reading={}) as run:
+        if victim:
+            run.until(lambda: "start (extract)" in run.stderr)
+            run.until(lambda: False, chance.uniform(0.0, 3.0))
+            victims = [run.pid]
+            if victim == "worker":
+                # On a busy machine Spark takes a while to have some.
+                run.until(lambda: bool(workers_of(run.pid)))
+                victims = workers_of(run.pid)
+                victims = chance.sample(victims, min(len(victims), chance.randint(1, 2)))
+            for one in victims if run.code is None else ():
+                os.kill(one, signal.SIGKILL)
+                killed += 1
+        code = run.ended(300)
+    document = json.loads(state.read_text()) if state.exists() else {}
+    there = {stream: [(row["part"], row["id"]) for row in rows_in(lake, TAP, stream)] for stream in COUNTS}
+    ran = Ran(victim, code, run.stderr, document, there, killed)
+    if not victim and code == 0:
         from deltalake import DeltaTable
 
         from burler.spark import export
 
-        export(None, self.lake, self.out)  # so few rows need no Spark
-        for stream, parts, rows in (("rows", PARTS, ROWS), ("table", 3, 50)):
-            table = DeltaTable(str(self.out / "tap-stormy" / stream)).to_pyarrow_table().to_pylist()
-            found = sorted((row["part"], row["id"]) for row in table)
-            if found != [(part, number) for part in range(parts) for number in range(rows)]:
-                self.verdict.failures.append(f"table {stream}: {len(found)} rows, {len(set(found))} of them different")
-        self.verdict.count("rows in the lake", len(self.committed("rows")))
-
-    def _said(self) -> str:
-        return "\n".join(self.log.read_text().splitlines()[-20:])
-
-
-def without_version(state: dict[str, Any]) -> Any:
-    """A state with versions, which are times, made alike."""
-
-    def plain(node: Any) -> Any:
-        if not isinstance(node, dict):
-            return node
-        return {key: key == "version" or plain(value) for key, value in node.items()}
-
-    return plain(state)
-
-
-def workers_of(pid: int) -> list[int]:
-    """The Python workers below a process: children of Spark's daemon."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = stat.read_text()
-        except OSError:
-            continue
-        number, parent = int(stat.parent.name), int(text.rpartition(")")[2].split()[1])
-        children.setdefault(parent, []).append(number)
-    below, daemons = [pid], []
-    while below:
-        one = below.pop()
-        below += children.get(one, [])
-        try:
-            words = Path(f"/proc/{one}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if b"pyspark.daemon" in words:
-            daemons.append(one)
-    return [child for one in daemons for child in children.get(one, [])]
-
-
-def storm(folder: Path, *, rounds: int, seed: int, pause: float = 0.2) -> Verdict:
-    """Rounds in turn with a driver and a worker as the victim, and one in peace."""
-    world = World(folder, pause=pause, seed=seed)
-    for number in range(rounds):
-        world.round(driver=number % 2 == 0)
-    return world.end()
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("rounds", type=int, nargs="?", default=50)
-    parser.add_argument("--seed", type=int, default=None)
-    asked = parser.parse_args()
-    seed = asked.seed if asked.seed is not None else random.randrange(1 << 30)
-    sys.stderr.write(f"seed {seed}\n")
-    with tempfile.TemporaryDirectory() as folder:
-        verdict = storm(Path(folder), rounds=asked.rounds, seed=seed)
-    sys.stderr.write(json.dumps(verdict.figures) + "\n")
-    for failure in verdict.failures:
-        sys.stderr.write(f"FAILED: {failure}\n")
-    return 1 if verdict.failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        with Program([PYTHON, "-m", "burler", "run", app, "--out-file", folder / "local.json"], folder, "local") as one:
+            one.read()
+            one.ended()
+        ran.wanted = json.loads((folder / "local.json").read_text())
+        export(None, lake, folder / "out")  # so few rows need no Spark
+        for stream in COUNTS:
+            rows = DeltaTable(str(folder / "out" / TAP / stream)).to_pyarrow_table().to_pylist()
+            ran.tables[stream] = [(row["part"], row["id"]) for row in rows]
+        ran.findings = [f"{one.kind}: {one}" for one in care.check(open_store(str(lake))).findings]
+    return ran

@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).parents[1] / "model"))
 from lake_writers import Writing, until
 
 from burler.lake import load, open_store, read_lines
-from storm.lake_store import s3_server as s3_server_of_its_own
+from storm.places import s3_server as s3_server_of_its_own
 
 SHORT = ("--lock-ttl-seconds", "0.6", "--lock-timeout-seconds", "60")
 LONG = ("--lock-ttl-seconds", "3600", "--lock-timeout-seconds", "60")

@@ -1,7 +1,7 @@
-"""The source of the tail storm, as taps see it: the files of a ``World``, and a connection to its hub.
+"""The source of the storm of signals, as taps see it: the files of a ``Source``, and connections to it.
 
-The environment says where: STORM_PLAN holds the plan as JSON, with ``folder``, ``port``, ``world`` and ``rest`` (true:
-nothing blocks). It knows nothing of burler.
+The environment says where: STORM_PLAN holds the plan as JSON, with ``folder``, ``port`` and ``rest`` (true:
+nothing blocks).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import random
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,14 +22,14 @@ PLAN: dict[str, Any] = json.loads(os.environ["STORM_PLAN"])
 
 
 def connect(kind: str) -> socket.socket:
-    """A connection to the hub, which then knows of it."""
+    """A connection to the source, which then knows of it."""
     made = socket.create_connection(("127.0.0.1", PLAN["port"]))
-    made.sendall(f"{PLAN['world']} {kind} {os.getpid()}\n".encode())
+    made.sendall(f"{kind} {os.getpid()}\n".encode())
     return made
 
 
 class Client:
-    """A connection to the source. ``number``: how many this process has made."""
+    """A client of the source. ``number``: how many this process has made."""
 
     def __init__(self) -> None:
         self._socket = connect("client")
@@ -72,6 +73,10 @@ def block(client: Client) -> None:
                 return
         elif PLAN["inner"] == "sleep":
             time.sleep(600)
+        elif PLAN["inner"] == "lock":
+            lock = threading.Lock()
+            lock.acquire()
+            lock.acquire()
         while True:
             sum(range(100))
 

@@ -1,4 +1,4 @@
-"""What the runs of the tail storm are like: a plan for each seed, always the same one."""
+"""What the stories of the storm of signals are like: a plan for each seed, always the same one."""
 
 from __future__ import annotations
 
@@ -15,33 +15,42 @@ iterator that it gave; in partitions with ``partition_workers``; in polled strea
 a tail function on the main thread; in several tail functions, of which all but one run in threads.
 """
 SIZES = (100, 200_000)
+INNER = ("busy", "recv", "sleep", "lock")
 READERS = ("fast", "slow", "stopped")
 SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 SLOW_BYTES_PER_SECOND = 1_000_000
 
-_COMBINED = list(itertools.product(MODES, SIZES, (False, True), READERS, SIGNALS))
-random.Random(19).shuffle(_COMBINED)
-COMBINATIONS = tuple(_COMBINED)
+
+def _combined(modes: tuple[str, ...], signals: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    found = list(itertools.product(modes, SIZES, (False, True), READERS, signals))
+    random.Random(19).shuffle(found)
+    return found
+
+
+COMBINATIONS = {True: _combined(MODES, SIGNALS), False: _combined(MODES[:7], SIGNALS[:2])}
+"""Of tails; and of plain runs, which have an end, and in which SIGHUP says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run.
+    """One story: a run that a signal meets, or several (``kills``), and one that goes on.
 
-    ``size``: bytes of a row. ``inner``: what the function does at row ``stuck`` (-1: it never gets stuck) as long as
-    its client is the first one: ``busy``, ``recv``, ``sleep``. ``rows``: at each place, in the beginning. ``work``: how
-    much the function computes for each row. ``position``: it keeps ``stream.state`` and has no replication key.
-    ``moment``: the signal comes ``after`` seconds behind the first byte (``begun``), or behind the moment in which the
-    tap got ``stuck``. ``stop_at``: bytes after which a stopped reader reads nothing more. ``hangups``: so many SIGHUP.
-    ``hold``: seconds for which the reader stays stopped after SIGHUP. ``abrupt``: SIGTERM follows right behind it.
-    ``paused``: SIGSTOP and SIGCONT come before the signal. ``flag``: tail mode is said by flags, else by the config.
-    ``loose``: what is blocked in recv goes on with its rows once the client is closed, in a thread that the run has
-    left behind. ``hiccup``: a stopped reader goes on so many seconds behind the signal (0: it does not). ``wake``:
-    polled streams have a wake function. ``batch``: a tail function has a sync function beside it: ``first``,
-    ``overlap``, or none ("").
+    ``tail``: else the runs end where the source does. ``size``: bytes of a row. ``inner``: what the function does at
+    row ``stuck`` (-1: it never gets stuck) as long as its client is the first one: ``busy``, ``recv``, ``sleep``,
+    ``lock``. ``rows``: at each place, in the beginning. ``work``: how much the function computes for each row.
+    ``position``: it keeps ``stream.state`` and has no replication key. ``moment``: the signal comes ``after`` seconds
+    behind the first byte (``begun``), or behind the moment in which the tap got ``stuck``. ``stop_at``: bytes after
+    which a stopped reader reads nothing more. ``hangups``: so many SIGHUP. ``hold``: seconds for which the reader stays
+    stopped after SIGHUP. ``abrupt``: SIGTERM follows right behind it. ``paused``: SIGSTOP and SIGCONT come before the
+    signal. ``flag``: tail mode is said by flags, else by the config. ``loose``: what is blocked in recv goes on with
+    its rows once the client is closed, in a thread that the run has left behind. ``hiccup``: a stopped reader goes on
+    so many seconds behind the signal (0: it does not). ``wake``: polled streams have a wake function. ``batch``: a tail
+    function has a sync function beside it: ``first``, ``overlap``, or none ("").
     """
 
     seed: int
+    tail: bool
+    kills: int
     mode: str
     size: int
     unbuffered: bool
@@ -86,6 +95,11 @@ class Plan:
         return {"partitions": 3, "streams": 3, "tail": 1 + self.beside, "tails": 3 + self.beside}.get(self.mode, 1)
 
     @property
+    def tail_at_rest(self) -> bool:
+        """Whether the run that goes on is a tail, too: tail functions have no other."""
+        return self.tail and (self.mode in ("tail", "tails") or self.seed % 2 == 0)
+
+    @property
     def blocks_workers(self) -> bool:
         """Whether threads other than the main one may be in the author's code, where nothing can interrupt them."""
         return self.lanes > 1 or self.wake
@@ -113,20 +127,23 @@ class Plan:
         return said
 
 
-def plan(seed: int, *, kill: bool = False) -> Plan:
-    """The plan of a seed. 360 seeds in a row have every combination once.
+def plan(seed: int, *, tail: bool = True, kill: bool = False) -> Plan:
+    """The plan of a seed. 360 seeds in a row (of plain runs 168) have every combination once.
 
     Args:
-        kill: for SIGKILL: the reader is fast, and how the run ends is told elsewhere.
+        kill: for SIGKILL, up to four times: the reader is fast.
     """
-    mode, size, unbuffered, reader, signal = COMBINATIONS[seed % len(COMBINATIONS)]
-    rng = random.Random(f"tail storm {seed}")
+    known = COMBINATIONS[tail]
+    mode, size, unbuffered, reader, signal = known[seed % len(known)]
+    rng = random.Random(f"storm {tail} {seed}")
     big = size > 1000
     if kill:
         reader, signal = "fast", "SIGKILL"
-    inner = {"busy": "busy", "recv": "recv", "sleep": "sleep"}.get(mode) or rng.choice(["busy", "recv", "sleep"])
+    inner = {"busy": "busy", "recv": "recv", "sleep": "sleep"}.get(mode) or rng.choice(INNER)
     made = Plan(
         seed=seed,
+        tail=tail,
+        kills=rng.randint(1, 4) if kill else 0,
         mode=mode,
         size=size,
         unbuffered=unbuffered,
@@ -152,7 +169,7 @@ def plan(seed: int, *, kill: bool = False) -> Plan:
         flag=rng.random() < 0.5,
         loose=rng.random() < 0.5,
         hiccup=rng.choice([0.0, 0.0, 0.0, 0.5, 3.0, 7.0]) if reader == "stopped" and signal != "SIGHUP" else 0.0,
-        wake=rng.random() < 0.25 and mode not in ("partitions", "tail", "tails"),
+        wake=rng.random() < 0.25 and tail and mode not in ("partitions", "tail", "tails"),
         batch=rng.choice(["", "first", "overlap"]),
     )
     return _fitted(made, rng)
@@ -174,16 +191,3 @@ def _fitted(made: Plan, rng: random.Random) -> Plan:
     moment = "begun" if never else made.moment
     batch = "" if made.position or made.mode not in ("tail", "tails") else made.batch
     return replace(made, batch=batch, rows=rows, stuck=stuck, order=order, strategy=strategy, work=work, moment=moment)
-
-
-def quick() -> list[int]:
-    """Few seeds that have each mode, size, kind of reader and signal, and each reader with each signal."""
-    wanted: set[tuple[Any, ...]] = set()
-    found = []
-    for seed, (mode, size, unbuffered, reader, signal) in enumerate(COMBINATIONS):
-        new = {(mode, size > 1000), (reader, signal), (unbuffered, reader)} - wanted
-        again = reader == "stopped" and (reader, signal) in wanted  # ten seconds each: once for each signal is enough
-        if (len(new) > 1 and not again) or ((mode, size > 1000) in new and reader == "fast"):
-            found.append(seed)
-            wanted |= new
-    return found

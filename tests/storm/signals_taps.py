@@ -1,4 +1,4 @@
-"""The tap of the tail storm: all its modes. See ``tail_storm_source`` for what it reads and what tells it the plan.
+"""The tap of the storm of signals: all its modes. See ``signals_given`` for what it reads and what tells it the plan.
 
 With ``rest`` in the plan its tail functions end where the source ends.
 """
@@ -10,9 +10,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from tail_storm_source import PLAN, Client, connect, given, held
-
 import burler
+from storm.signals_given import PLAN, Client, connect, given, held
 
 MODE, INNER = PLAN["mode"], PLAN["inner"]
 FIELDS = {
@@ -80,7 +79,7 @@ def of_part(client: Client, stream: Any, partition: dict[str, Any]) -> Iterator[
 
 
 def followed(client: Client, stream: Any) -> Iterator[Any]:
-    """Rows as they come: the hub says when there are more."""
+    """Rows as they come: the source says when there are more."""
     try:
         begun(stream.name)
         at = stream.state.get("done", -1) + 1 if PLAN["position"] else stream.bookmark or 0
@@ -112,7 +111,7 @@ def followed(client: Client, stream: Any) -> Iterator[Any]:
 
 
 def woken(stream: Any) -> Iterator[None]:
-    """The hub says when there are more rows."""
+    """The source says when there are more rows."""
     with connect("push") as wire:
         while wire.recv(100):
             yield
