@@ -3,7 +3,9 @@
 # make test-jsonschema2  the tests beside jsonschema 2.6, which singer-python pins
 # make test-extras  burler's wheel in fresh environments: with no extra, with each alone; downloads all of them
 # make dist   the wheel and the sdist in dist/, checked
-# make storm  a thousand runs that signals and kills meet at random moments (an hour)
+# make nightly  the tests, examples of properties and short storms that each push leaves out (two hours)
+# make storm  thousands of runs that signals and kills meet at random moments (hours)
+# make mutations  breaks burler in one place at a time, and says whether its tests notice (tests/mutations.toml)
 # make soak   a tail of an hour: memory, open files, threads, each row once
 # make bench  how fast burler is, beside a floor and other programs; make bench BEFORE=<commit>: beside itself; make bench-spark: tables, sources and extraction
 #
@@ -23,7 +25,7 @@ comma := ,
 WORKERS = $(shell $(RUN) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 PIP = $(RUN) -m pip --disable-pip-version-check install
 
-.PHONY: demo test test-jsonschema2 test-extras dist storm soak bench bench-spark check lint types docs docs-check clean
+.PHONY: demo test test-jsonschema2 test-extras dist storm nightly mutations soak bench bench-spark check lint types docs docs-check clean
 .DELETE_ON_ERROR:
 
 # A Python that is there but can't make environments (Debian without python3-venv) is caught by the line's end.
@@ -63,7 +65,7 @@ $(WITH_2): $(VENV)/.for-test
 
 test-jsonschema2: $(WITH_2)
 	@PYTHONPATH=$(abspath $(WITH_2)) $(RUN) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder \
-		--ignore tests/peers --ignore tests/spark --ignore tests/bench $(ARGS)
+		--ignore tests/peers --ignore tests/spark $(ARGS)
 
 # The tools have an environment of their own: what they need has nothing to do with the tests'. uv is quick at
 # environments and keeps what it has downloaded.
@@ -80,24 +82,35 @@ dist: .venv-dist/bin/twine
 	.venv-dist/bin/twine check --strict dist/*
 
 # These run without pytest, which finds tests/support by itself.
-storm soak bench bench-spark: export PYTHONPATH := $(abspath tests)
+storm nightly soak bench bench-spark: export PYTHONPATH := $(abspath tests)
 
+# RUNS=10 make storm: so many stories of each kind; SECONDS_=60: of each lake.
+STORM = $(RUN) -m storm
 storm: $(VENV)/.for-test
-	$(RUN) tests/runtime/storm.py $(or $(RUNS),500)
-	$(RUN) tests/runtime/tail_storm.py $(or $(RUNS),1080)
-	$(RUN) tests/runtime/tail_storm.py --kill $(or $(RUNS),200)
-	$(RUN) tests/runtime/tail_storm_crash.py $(or $(RUNS),100)
-	$(RUN) tests/runtime/batch_storm.py $(or $(RUNS),200)
-	$(RUN) tests/runtime/batch_storm.py --s3 $(or $(RUNS),30)
-	$(RUN) tests/runtime/lake_storm.py --seconds $(or $(SECONDS_),300)
-	$(RUN) tests/runtime/lake_storm.py --s3 --seconds $(or $(SECONDS_),300)
-	$(RUN) tests/spark/export_storm.py $(or $(RUNS),100)
-	$(RUN) tests/spark/formats/formats_storm.py $(or $(RUNS),100)
-	$(RUN) tests/spark/extract/extract_storm.py $(or $(RUNS),100)
-	$(RUN) tests/spark/extract/extract_speculation.py
-	$(RUN) tests/spark/streaming/streaming_storm.py --rounds $(or $(RUNS),100)
-	$(RUN) tests/spark/sessions/cluster_run.py
-	$(RUN) tests/spark/pipelines/running.py 3
+	for kind in signals kill; do $(STORM) run --only $$kind $(if $(RUNS),--runs $(RUNS)) || exit 1; done
+	for kind in signals kill crash; do $(STORM) tail --only $$kind $(if $(RUNS),--runs $(RUNS)) || exit 1; done
+	$(STORM) batch $(if $(RUNS),--runs $(RUNS))
+	$(STORM) batch --s3 --runs $(or $(RUNS),30)
+	$(STORM) lake --seconds $(or $(SECONDS_),300)
+	$(STORM) lake --s3 --seconds $(or $(SECONDS_),300)
+	$(STORM) spark $(if $(RUNS),--runs $(RUNS))
+
+# What a push leaves out because of its time: see tests/conftest.py for the profiles of hypothesis.
+PROPERTIES = $$(grep -rlE '^(from|import) hypothesis' tests --include='test_*.py')
+NIGHTLY = $(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+nightly: $(VENV)/.for-test
+	@echo "== make nightly holds what is too long for each push; some two hours on 2 cores:"
+	@echo "==   1. the tests marked nightly (make test runs all others)"
+	@echo "==   2. each property with 600 examples, others each night (a push looks at the same 60)"
+	@echo "==   3. half a minute of storm in each world (make storm is the whole of it)"
+	$(NIGHTLY) -m nightly $(ARGS)
+	$(NIGHTLY) --hypothesis-profile=nightly $(ARGS) $(PROPERTIES)
+	for world in run tail batch "batch --s3" lake "lake --s3" "run --kill" "tail --kill" "tail --only crash"; do \
+		$(STORM) $$world --seconds 30 || exit 1; done
+	$(STORM) spark --runs 1
+
+mutations: $(VENV)/.for-test
+	$(RUN) tests/mutations.py $(ARGS)
 
 soak: $(VENV)/.for-test
 	$(RUN) tests/bench/tail_soak.py --minutes $(or $(MINUTES),60)

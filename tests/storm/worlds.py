@@ -24,7 +24,7 @@ KINDS = {
     "spark": ("export", "formats", "extract", "streaming", "executors", "speculation", "pipelines"),
 }
 """Kinds of stories of each world. The first one is told where no other is asked for; of Spark's all are."""
-RUNS = {"run": 500, "tail": 1080, "batch": 200, "lake": 5, "spark": 100}
+RUNS = {"run": 500, "tail": 1080, "batch": 200, "lake": 5, "spark": 30}
 FEW = {"kill": 200, "crash": 100, "executors": 1, "speculation": 1, "pipelines": 1}
 
 
