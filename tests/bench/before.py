@@ -114,16 +114,19 @@ def _compare(rows: list[Row], rounds: int) -> list[str]:
     second = _series(doubtful, rounds)
     for row in rows:
         one, two = first[row.name], second.get(row.name)
-        verdict = "held" if two is None else _verdict(one, two)
-        if verdict == "LOST":
+        verdict_ = verdict(one, two)
+        if verdict_ == "LOST":
             lost.append(row.name)
         for series in (one,) if two is None else (one, two):
-            shown = verdict if series is (two or one) else "again"
+            shown = verdict_ if series is (two or one) else "again"
             print(f"{row.name:<28} {series.ratio:>10.3f} {series.spread:>8.1%}   {shown}", flush=True)
     return lost
 
 
-def _verdict(one: Series, two: Series) -> str:
+def verdict(one: Series, two: Series | None) -> str:
+    """Whether a row has lost; the second series is None if the first one has put it in no doubt."""
+    if two is None:
+        return "held"
     if max(one.spread, two.spread) > STEADY:
         return "LOST" if (one.ratio + two.ratio) / 2 < LEAST_MEAN else "held (unsteady)"
     return "LOST" if max(one.ratio, two.ratio) < LEAST else "held"

@@ -26,6 +26,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -33,35 +34,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from burler.lake import FileStats
-from burler.singer.messages import format_time
-from support.internals import layout
-from support.internals import manifest_document as doc
+from burler.lake import LakeWriter, open_store
+from burler.singer.messages import Schema, format_time
 
 BAR = 20
 PLANS = {"told": "with a manifest", "listed": "by listing"}  # by the bucket that has the lake
 _REQUEST_SECONDS, _BYTES_A_SECOND = 0.1, 100e6  # of the store that is reckoned with
 TAP, STREAM = "tap-events", "events"
-_LINE = (
-    b'{"key_properties":["id"],"schema":{"properties":{"id":{"type":"integer"}},"type":"object"},'
-    b'"stream":"events","type":"SCHEMA"}'
-)
 _BEGIN = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 _MINUTE = dt.timedelta(minutes=1)
 
 
 def manifest_of(files: int) -> tuple[bytes, list[str]]:
-    """A manifest of so many files, one a minute, and the paths of the files in the lake."""
-    document = doc.new_document(TAP, STREAM)
-    digest = doc.add_schema(document, _LINE)
+    """A manifest of so many files, one a minute, and the paths of the files in the lake: one real file, and as many
+    entries like its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        with LakeWriter(open_store(folder), TAP, emit_state=lambda state: None) as writer:
+            writer.schema(Schema(STREAM, {"type": "object", "properties": {"id": {"type": "integer"}}}, ("id",)))
+            line = b'{"type":"RECORD","stream":"events","record":{"id":1},"time_extracted":"%s"}\n'
+            writer.record_line(STREAM, line % format_time(_BEGIN).encode(), _BEGIN)
+        document = json.loads((Path(folder) / "raw" / TAP / STREAM / "manifest.json").read_bytes())
+    [only], [stats] = document["files"], document["file_stats"].values()
+    stamp = f"{_BEGIN:%Y%m%dT%H%M%SZ}"
+    assert f"{stamp}-{stamp}" in only, only
+    document |= {"files": [], "file_stats": {}, "sequence": files}
     for number in range(files):
         first, last = _BEGIN + number * _MINUTE, _BEGIN + number * _MINUTE + dt.timedelta(seconds=59)
-        name = f"{digest}/{layout.file_name(STREAM, first, last)}"
-        stats = FileStats(1000, 300_000, format_time(first), format_time(last), sequence=number + 1, clean=True)
-        document["file_stats"][name] = stats.to_wire()
+        name = only.replace(f"{stamp}-{stamp}", f"{first:%Y%m%dT%H%M%SZ}-{last:%Y%m%dT%H%M%SZ}")
+        told = {"first": format_time(first), "last": format_time(last), "sequence": number + 1}
         document["files"].append(name)
-    document["sequence"] = files
-    return doc.to_bytes(document), [f"raw/{TAP}/{STREAM}/{name}" for name in document["files"]]
+        document["file_stats"][name] = {**stats, **told, "records": 1000, "bytes": 300_000}
+    data = json.dumps(document, separators=(",", ":")).encode()
+    return data, [f"raw/{TAP}/{STREAM}/{name}" for name in document["files"]]
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
-from urllib.parse import parse_qs, urlsplit
 
+from support.servers import Asked, Connection, serving
+
+JSON = {"Content-Type": "application/json"}
 ROW = '{"properties": {"id": {"type": "integer"}}}'
 
 POLLED = f"""
@@ -105,42 +106,29 @@ with socket.create_connection((host, int(port))) as connection, connection.makef
 """
 
 
-class Server(ThreadingHTTPServer):
-    """Says nothing when a client goes away."""
-
-    daemon_threads = True
-
-    def handle_error(self, *args: object) -> None:
-        """A client was killed; whoever measures sees to what matters."""
-
-
 class Source:
     """Rows 1 to ``count``, each added by ``add``. A context manager: its servers run inside."""
 
     def __init__(self) -> None:
         self.count = 0
         self.requests = 0
-        self._server = Server(("127.0.0.1", 0), self._handler())
+        self.url = ""
+        """Where the rows are: ``/rows?since=3``."""
+        self._serving = serving(self._rows)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._connections: list[socket.socket] = []
 
     def __enter__(self) -> Source:
-        threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
+        self.url = self._serving.__enter__().url
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._serving.__exit__(*error)
         for one in (self._listener, *self._connections):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
-
-    @property
-    def url(self) -> str:
-        """Where the rows are: ``/rows?since=3``."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     @property
     def address(self) -> str:
@@ -165,28 +153,12 @@ class Source:
             while True:
                 self._connections.append(self._listener.accept()[0])
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        source = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1
-            disable_nagle_algorithm = True
-
-            def do_GET(self) -> None:
-                source.requests += 1
-                since = int(parse_qs(urlsplit(self.path).query).get("since", ["0"])[0])
-                body = json.dumps([{"id": i} for i in range(since + 1, source.count + 1)]).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        return Handler
+    def _rows(self, asked: Asked) -> Callable[[Connection], None]:
+        self.requests += 1
+        since = int(asked.query.get("since", "0"))
+        body = json.dumps([{"id": i} for i in range(since + 1, self.count + 1)]).encode()
+        # By the connection itself: what was asked for need not be kept for hours.
+        return lambda connection: (connection.state.asked.clear(), connection.send(200, body, JSON))
 
 
 @contextlib.contextmanager

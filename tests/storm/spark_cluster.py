@@ -132,7 +132,7 @@ from burler import spark
 session = spark.session("speculation", json.loads(sys.argv[4]), master=sys.argv[1])
 done = spark.extract(session, sys.argv[2], sys.argv[3], slots=4)
 session.stop()
-print(json.dumps(sorted(done.errors)))
+print(json.dumps([f"{name}: {error!r}" for name, error in done.errors.items()]))
 """
 CONFS = {
     "spark.speculation": "true",
