@@ -202,7 +202,7 @@ HEAVY = {"pyspark", "pyarrow", "fsspec", "zeep", "rich", "singer", "jsonschema",
 def test_help_loads_little(tmp_path: Path):
     loaded = _loaded(tmp_path, "--help")
     assert not loaded & HEAVY
-    assert not {name for name in loaded if name.startswith(("burler.pipeline", "burler.lake", "burler.spark"))}
+    assert not {"pipeline", "lake", "spark"} & {name.split(".")[1] for name in loaded if name.startswith("burler.")}
 
 
 def test_a_run_loads_no_heavy_package(tmp_path: Path):
