@@ -119,18 +119,7 @@ def test_who_is_taken_over_and_wakes_up_when_all_is_over_fails_too(disk: Somewhe
         assert claim["epoch"] == 2
     assert disk.ids() == [1, 11]
     assert disk.locks() == []
-
-
-def test_who_starts_again_after_that_brings_the_rows_once_more(disk: Somewhere) -> None:
-    with disk.writing(*SHORT) as older, disk.writing(*SHORT) as newer:
-        older.commit(1)
-        older.pause()
-        newer.commit(11)
-        assert newer.end() == 0
-        older.rows(2)
-        older.resume()
-        assert older.end() == 3
-    with disk.writing(*SHORT) as again:
+    with disk.writing(*SHORT) as again:  # it starts again, and brings the row once more
         again.commit(2, 3)
         assert again.end() == 0
     assert disk.ids() == [1, 2, 3, 11]
@@ -153,37 +142,6 @@ def test_a_short_pause_is_waited_for_and_both_come_through(disk: Somewhere) -> N
     assert disk.ids() == [1, 2, 11]
 
 
-def test_a_dead_holder_on_this_machine_is_followed_at_once(disk: Somewhere) -> None:
-    """Its ttl is an hour."""
-    with disk.writing(*LONG) as older:
-        older.commit(1)
-        older.process.kill()
-        older.wait()
-    assert disk.locks()
-    with disk.writing(*LONG) as newer:
-        newer.commit(11)
-        assert newer.end() == 0
-    assert disk.ids() == [1, 11]
-    assert disk.locks() == []
-
-
-def test_a_dead_holder_elsewhere_is_followed_after_its_ttl(disk: Somewhere) -> None:
-    """A lock of another machine, as far as anybody can tell: it stands there and does not change."""
-    with disk.writing(*SHORT) as first:
-        first.commit(1)
-        assert first.end() == 0
-    (digest,) = json.loads(disk.manifest())["writers"]
-    store = open_store(disk.url, options=disk.options)
-    lock = {"writer-id": "gone", "acquired": "2024-01-02T12:00:00.000000Z", "updated": "2034-01-02T12:00:00.000000Z"}
-    store.create(f"raw/t/s/{digest}/singerlake.lock", json.dumps(lock).encode())
-    with disk.writing(*SHORT) as newer:
-        newer.commit(11)
-        assert newer.end() == 0
-        assert "waiting for the lock of gone" in newer.said
-    assert disk.ids() == [1, 11]
-    assert disk.locks() == []
-
-
 def test_who_waits_too_long_gives_up_and_names_the_holder(disk: Somewhere) -> None:
     with disk.writing(*LONG) as older:
         older.commit(1)
@@ -199,13 +157,12 @@ def test_who_waits_too_long_gives_up_and_names_the_holder(disk: Somewhere) -> No
     assert disk.ids() == [1, 2]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_a_signal_ends_the_wait(disk: Somewhere, number: int) -> None:
+def test_a_signal_ends_the_wait(disk: Somewhere) -> None:
     with disk.writing(*LONG) as older, disk.writing(*LONG) as newer:
         older.commit(1)
         newer.rows(11)
         until(lambda: "waiting for the lock" in newer.said)
-        newer.process.send_signal(number)
+        newer.process.send_signal(signal.SIGINT)  # SIGTERM: see the tap below
         assert newer.wait() == 0, newer.said
         assert newer.acked == []
         assert "stopped while waiting" in newer.said

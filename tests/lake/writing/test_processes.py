@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from burler.lake import load, open_store, read_lines
 
 # Commits rows id = start, start + 1, ... and prints each STATE once it is out. "variant" makes the schema differ.
@@ -71,7 +73,7 @@ def lock_of(path: Path) -> Path:
 
 
 def test_two_processes_on_one_schema_take_turns(tmp_path: Path) -> None:
-    first = begin(tmp_path, 0, 0, 150, "first")
+    first = begin(tmp_path, 0, 0, 60, "first")
     assert first.stdout is not None
     seen = [int(first.stdout.readline())]
     assert json.loads(lock_of(tmp_path).read_bytes())["writer-id"] == "first"
@@ -79,9 +81,9 @@ def test_two_processes_on_one_schema_take_turns(tmp_path: Path) -> None:
     out, err = first.communicate(timeout=60)
     second_out, second_err = second.communicate(timeout=60)
     assert (first.returncode, second.returncode) == (0, 0), (err, second_err)
-    assert sorted([*seen, *ids_of(out)]) == list(range(150))
+    assert sorted([*seen, *ids_of(out)]) == list(range(60))
     assert ids_of(second_out) == list(range(1_000_000, 1_000_005))
-    assert committed(tmp_path) == [*range(150), *range(1_000_000, 1_000_005)]
+    assert committed(tmp_path) == [*range(60), *range(1_000_000, 1_000_005)]
     assert not list(tmp_path.rglob("singerlake.lock"))
 
 
@@ -100,8 +102,10 @@ def test_the_lock_of_a_killed_process_is_taken_over_at_once(tmp_path: Path) -> N
     assert [entry["epoch"] for entry in manifest["writers"].values()] == [2]
 
 
+@pytest.mark.nightly
 def test_storm(tmp_path: Path) -> None:
-    """Writers of four schemas of one stream; half of them are killed at a random moment."""
+    """Writers of four schemas of one stream; half of them are killed at a random moment. What a kill leaves at each
+    point of a write test_kill_points shows in every push."""
     source = random.Random(14)
     acknowledged: set[int] = set()
     sent: set[int] = set()
@@ -136,23 +140,3 @@ def test_storm(tmp_path: Path) -> None:
     on_disk = len(list(tmp_path.rglob("*.singer.gz")))
     assert len(committed(tmp_path)) == on_disk
     assert set(found) | {900_000} <= set(committed(tmp_path))
-
-
-def test_a_paused_writer_that_wakes_up_is_fenced(tmp_path: Path) -> None:
-    """The kernel says that it lives; its heartbeat has stopped, so the lock is taken over after the ttl."""
-    older = begin(tmp_path, 0, 0, 100_000, "older", ttl=1)
-    assert older.stdout is not None
-    seen = [int(older.stdout.readline())]
-    os.kill(older.pid, signal.SIGSTOP)
-    newer = begin(tmp_path, 0, 1_000_000, 3, "newer", ttl=1)
-    newer_out, newer_err = newer.communicate(timeout=90)
-    manifest = (tmp_path / "raw/t/s/manifest.json").read_bytes()
-    os.kill(older.pid, signal.SIGCONT)
-    out, err = older.communicate(timeout=30)
-    assert older.returncode == 3, err
-    assert newer.returncode == 0, newer_err
-    assert err.startswith(b"LockLost")
-    assert (tmp_path / "raw/t/s/manifest.json").read_bytes() == manifest
-    acknowledged = [*seen, *ids_of(out), *ids_of(newer_out)]
-    assert set(acknowledged) <= set(committed(tmp_path))
-    assert not list(tmp_path.rglob("singerlake.lock"))
