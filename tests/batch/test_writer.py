@@ -71,6 +71,14 @@ def test_a_stream_that_is_always_open_holds_back_no_state_for_ever(tmp_path: Pat
     assert timed(tmp_path, SCHEMA, other, *given, batch_size=2) == ["SCHEMA", "SCHEMA", [1, 2], 1, [9], 9]
 
 
+def test_files_end_in_the_order_in_which_they_were_begun(tmp_path: Path) -> None:
+    names = ["b", "c", "a"]
+    out = packed(
+        config(tmp_path), *({**SCHEMA, "stream": name} for name in names), *(record(1, name) for name in names)
+    )
+    assert [message["stream"] for message in out.of("BATCH")] == names
+
+
 def test_the_message_says_what_the_file_holds(tmp_path: Path) -> None:
     given = config(tmp_path, encoding={"format": "jsonl", "compression": "gzip", "compression_options": {"level": 1}})
     times = [{"time_extracted": f"2024-01-02T12:00:0{second}Z"} for second in (5, 0, 1)]
