@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from batch_same import ENCODINGS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from piped import config
 
@@ -279,9 +279,7 @@ def states(lines: bytes) -> list[tuple[Any, dict[str, int]]]:
     return found
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS, ids="-".join)
-@settings(max_examples=20)
-@given(steps=STEPS, versioned=st.booleans(), batch_size=st.integers(1, 5))
+@given(encoding=st.sampled_from(ENCODINGS), steps=STEPS, versioned=st.booleans(), batch_size=st.integers(1, 5))
 def test_expand_of_pack_gives_the_same(
     tmp_path_factory: pytest.TempPathFactory,
     encoding: tuple[str, str],
