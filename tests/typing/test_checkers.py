@@ -104,8 +104,10 @@ def test_mypy(tmp_path, snippets):
     assert wrong == wrong_lines(0)
 
 
+@pytest.mark.nightly
 def test_pyright(tmp_path, snippets, program):
-    """Strict on taps, basic on the rest."""
+    """Strict on taps, basic on the rest. Half a minute and an installation of its own, and what mypy says of the same
+    files is heard in each push."""
     folders = {HERE / "taps": "strict", HERE / "wrong": "basic", snippets: "basic"}
     folders |= dict.fromkeys(EXAMPLES, "basic")
     right, wrong = split(checkers.pyright(program, folders, {"reportRedeclaration": "none"}, work=tmp_path))
