@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime as dt
+import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.internals import report_frame, report_views
+from burler.testing import FakeClock
+from support.internals import report_frame, tail_watch
 
-RUN = report_views.RunView(
+WATCH = tail_watch.TailWatch(FakeClock(), [("orders", "poll")])
+"""Of a tail that has not begun: what it shows is replaced by what a test wants to see."""
+RUN = dataclasses.replace(
+    WATCH.totals(),
     seconds=3600.0,
     rows=12_345,
     rows_per_second=45.2,
@@ -17,11 +24,10 @@ RUN = report_views.RunView(
     state_bytes=700,
     last_state_seconds_ago=12.0,
     last_state_at=1767225588.0,
-    clients_renewed=0,
 )
 
 
-def view(name: str = "orders", **given: Any) -> report_views.StreamView:
+def view(name: str = "orders", **given: Any) -> Any:
     """A stream that waits for its next round."""
     told: dict[str, Any] = {
         "kind": "poll",
@@ -37,14 +43,12 @@ def view(name: str = "orders", **given: Any) -> report_views.StreamView:
         "polls": 30,
         "poll_seconds": 0.2,
         "polls_seconds": 6.0,
-        "failures": 0,
-        "errors": 0,
-        "error": None,
     }
-    return report_views.StreamView(name=name, **{**told, **given})
+    [starting] = WATCH.snapshot()
+    return dataclasses.replace(starting, name=name, **{**told, **given})
 
 
-def shown(streams: list[report_views.StreamView], width: int = 120, height: int = 24) -> list[str]:
+def shown(streams: list[Any], width: int = 120, height: int = 24) -> list[str]:
     return [line.text for line in report_frame.frame("tap-crm", streams, RUN, width=width, height=height)]
 
 
@@ -65,14 +69,9 @@ def test_a_table_of_streams():
 
 
 def test_before_the_first_stream_and_the_first_state():
-    run = report_views.RunView(0.0, 0, 0.0, 0, 0, None, None, 0)
-    assert [line.text for line in report_frame.frame("tap-crm", [], run, width=100, height=20)] == [
+    assert [line.text for line in report_frame.frame("tap-crm", [], WATCH.totals(), width=100, height=20)] == [
         "tap-crm: 0 streams, 0 rows, 0/s, no STATE yet"
     ]
-    assert (
-        report_frame.status_line("tap-crm", [view(lag_seconds=None)], run)
-        == "tap-crm: 1 stream, 0 rows, 0/s, no STATE yet"
-    )
 
 
 def test_where_there_is_no_room_the_worst_streams_come_first():
@@ -129,14 +128,6 @@ def test_nothing_from_outside_can_move_the_cursor():
     assert "\\x1b[2J" in lines[3]
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(0, "0"), (0.004, "0.00"), (0.25, "0.25"), (1, "1.0"), (9.94, "9.9"), (45.4, "45"), (1200, "1,200")],
-)
-def test_rows_per_second(number: float, text: str):
-    assert report_frame.rate(number) == text
-
-
 def test_the_docs_show_what_is_shown():
     """docs/reports.md."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "reports.md").read_text(encoding="utf-8")
@@ -169,9 +160,29 @@ def test_the_docs_show_what_is_shown():
     ]
     lines = [line.text for line in report_frame.frame("tap-desk", streams, RUN, width=120, height=24)]
     assert "\n".join(f"    {line}" for line in lines) in page, "\n".join(lines)
-    given = {"bookmark": "2026-01-01T00:00:00Z", "lag_seconds": 3.2}
-    orders = report_views.interval_line(120, 12, 0, 6, seconds=60.0, view=view(**given))
-    assert f"Z INFO stream 'orders': {orders}\n" in page, orders
-    failing = view(bookmark=None, failures=4, errors=9, error="HTTPError: 500 Server Error")
-    users = report_views.interval_line(0, 0, 4, 4, seconds=60.0, view=failing)
-    assert f"Z INFO stream 'users': {users}\n" in page, users
+
+
+def test_the_docs_show_the_lines_of_the_log(caplog: pytest.LogCaptureFixture):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reports.md").read_text(encoding="utf-8")
+    clock = FakeClock(dt.datetime(2025, 12, 31, 23, 59, 3, 200_000, tzinfo=dt.UTC))
+    watch = tail_watch.TailWatch(clock, [("orders", "poll"), ("users", "poll")])
+    with caplog.at_level(logging.INFO, logger="burler"):
+        for number in range(6):
+            watch.round_began("orders")
+            watch.rows("orders", 20, "2026-01-01T00:00:00Z")
+            told: dict[str, Any] = {"seconds": 0.2, "status": "succeeded", "next_at": None}
+            watch.round_ended("orders", rows={"orders": 20}, repeated=2, **told)
+            if number < 4:
+                watch.round_began("users")
+                error = HTTPError("500 Server Error")
+                watch.failed("users", error, failures=number + 1, wait_seconds=1.0)
+                watch.round_ended("users", rows={}, repeated=0, **{**told, "status": "failed"})
+        clock.advance(60)
+        watch.tick()
+    for name in ("orders", "users"):
+        [line] = [one.getMessage() for one in caplog.records if one.getMessage().startswith(f"stream '{name}': ")]
+        assert f"Z INFO {line}\n" in page, line
+
+
+class HTTPError(Exception):
+    pass

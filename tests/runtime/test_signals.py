@@ -296,13 +296,24 @@ def test_lake_write_that_has_read_nothing_yet_ends_too(tmp_path: Path):
     )
     assert process.stdin is not None
     with process.stdin:
-        time.sleep(1)
-        process.send_signal(signal.SIGTERM)
         try:
+            end = time.monotonic() + 20
+            while not catches(process.pid, signal.SIGTERM):
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            time.sleep(0.2)
+            process.send_signal(signal.SIGTERM)
             assert process.wait(5) == 0
         finally:
             process.kill()
             process.wait()
+
+
+def catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler of its own for a signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    mask = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(mask, 16) >> (number - 1) & 1)
 
 
 CLOSES = """

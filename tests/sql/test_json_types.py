@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy.dialects import mssql, mysql, oracle
 
-from support.internals import json_types, sql_discovery
+from support.internals import json_types
 
 CENT = {"type": "number", "multipleOf": 0.01}
 
@@ -34,10 +34,3 @@ CENT = {"type": "number", "multipleOf": 0.01}
 )
 def test_the_schema_of_a_type(dialect, kind, schema):
     assert json_types.json_type(kind, dialect) == schema
-
-
-def test_only_times_without_a_zone_are_said_to_have_none():
-    def naive(kind):
-        return sql_discovery._column({"name": "at", "type": kind}, "mssql", None).naive
-
-    assert naive(mssql.DATETIME2()) and not naive(mssql.DATETIMEOFFSET())

@@ -4,7 +4,6 @@ import pytest
 
 import burler
 from burler.testing import run_tap
-from support.internals import sql_database as burler_sql_database
 
 
 class Broken(Exception):
@@ -128,16 +127,6 @@ def test_a_place_elsewhere_than_the_bookmark_is_not_gone_on_with(pg, adbc):
     entry["full_table"]["a"] = 0
     second = run_tap(parts_tap(pg.url, adbc), state=state)
     assert ids(second) == [(i // 30, i) for i in range(90)]
-
-
-def test_without_resumable_by_no_order_is_asked_for(pg, adbc, monkeypatch):
-    pg.execute("create table parts (a int primary key, b int)", "insert into parts values (1, 1)")
-    asked = []
-    reading_of = burler_sql_database.reading_of
-    monkeypatch.setattr(burler_sql_database, "reading_of", lambda *args: asked.append(reading_of(*args)) or asked[-1])
-    run_tap(parts_tap(pg.url, adbc, resumable_by=None, strategy="end_of_sync"))
-    run_tap(parts_tap(pg.url, adbc))
-    assert [one.order for one in asked] == [(), ("a",)]
 
 
 @pytest.mark.usefixtures("small_pages")

@@ -328,13 +328,12 @@ def test_many_threads_read_at_a_time(shop):
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch):
-    from support.internals import extras
-
     def no_module(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr(extras.importlib, "import_module", no_module)
     from burler.sql import Database
+
+    monkeypatch.setattr("importlib.import_module", no_module)
 
     with pytest.raises(
         burler.errors.MissingExtra, match=r"of burler's extra 'sql'. Install it: pip install 'SQLAlchemy>="
