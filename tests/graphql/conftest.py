@@ -1,30 +1,41 @@
 """A GraphQL server on this machine whose replies a test decides."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qsl, urlsplit
 
 import graphql
 import pytest
+from requests.structures import CaseInsensitiveDict
 
 import burler
+from support.servers import serving
 
 
-class Server(ThreadingHTTPServer):
+class Server:
     """``answer(query, variables)`` gives what the reply holds: a dict, bytes, or (status, either)."""
-
-    daemon_threads = True
 
     def __init__(self):
         self.answer = lambda query, variables: {"data": {}}
         self.asked = []
         self.sleeps = []
-        super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = ""
 
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}/graphql"
+    def reply(self, asked):
+        """The reply to a request, which is written down."""
+        if asked.method == "GET":
+            sent = {key: json.loads(text) if text[:1] == "{" and key != "query" else text for key, text in asked.pairs}
+        else:
+            sent = asked.json
+        sent = {
+            "query": None,
+            "variables": {},
+            **sent,
+            "method": asked.method,
+            "headers": CaseInsensitiveDict(asked.headers),
+        }
+        self.asked.append(sent)
+        made = self.answer(sent["query"], sent["variables"])
+        status, body = made if isinstance(made, tuple) else (200, made)
+        return status, {"Content-Type": "application/json"}, body
 
     def client(self, **options):
         """A client that does not really wait; ``sleeps`` says for how long it would have."""
@@ -54,44 +65,14 @@ class Server(ThreadingHTTPServer):
         return [" ".join(str(one["query"]).split()) for one in self.asked]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-
-    def do_GET(self):
-        asked = dict(parse_qsl(urlsplit(self.path).query))
-        self._reply(
-            {key: json.loads(text) if text[:1] == "{" and key != "query" else text for key, text in asked.items()}
-        )
-
-    def _reply(self, asked):
-        asked = {"query": None, "variables": {}, **asked, "method": self.command, "headers": dict(self.headers)}
-        self.server.asked.append(asked)
-        made = self.server.answer(asked["query"], asked["variables"])
-        status, body = made if isinstance(made, tuple) else (200, made)
-        content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture
 def server(monkeypatch):
     """One server for a test."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with Server() as httpd:
-        thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield httpd
-        httpd.shutdown()
-        thread.join()
+    made = Server()
+    with serving(made.reply) as running:
+        made.url = f"{running.url}/graphql"
+        yield made
 
 
 def page(rows, first, after, *, key=lambda row: str(row["id"]), style="nodes"):

@@ -10,19 +10,18 @@ does not depend on the order in which threads come.
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import random
-import socket
-import struct
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
+
+from support.servers import Asked, Connection, serving
 
 ROW_TEXT = 'some text with ünïcode, "quotes" and 12345678901234567890.123456789'
 MIB = 1024 * 1024
@@ -69,18 +68,19 @@ class FaultServer:
         self._row: Counter[str] = Counter()
 
     def __enter__(self) -> FaultServer:
-        self._httpd = _Httpd(("127.0.0.1", 0), _Handler)
-        self._httpd.faults = self
-        self.url = f"http://127.0.0.1:{self._httpd.server_port}"
-        self._thread = threading.Thread(target=self._httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        self._thread.start()
+        self._running = serving(self._answer)
+        self.url = self._running.__enter__().url
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._httpd.shutdown()
-        self._thread.join()
-        self._httpd.close_all()
-        self._httpd.server_close()
+        self._running.__exit__(None, None, None)
+
+    def _answer(self, asked: Asked) -> Any:
+        self.seen.append((asked.method, asked.raw, asked.headers))
+        if asked.path.rpartition("/")[2] not in self.streams:
+            return 404, {"Content-Type": "application/json"}, b'{"error": "no such stream"}'
+        kind = self.draw(asked.raw)
+        return lambda connection: (KINDS[kind] if kind else _Reply.answer)(_Reply(self, asked, connection))
 
     def rows(self, name: str) -> list[dict[str, object]]:
         """All rows of a stream."""
@@ -107,55 +107,11 @@ class FaultServer:
         return drawn.choice(self.kinds)
 
 
-class _Httpd(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-    faults: FaultServer
+class _Reply:
+    """What comes of a request, on its connection."""
 
-    def __init__(self, *given: object) -> None:
-        self._open: set[socket.socket] = set()
-        super().__init__(*given)  # type: ignore[arg-type]
-
-    def process_request(self, request, client_address):
-        self._open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request):
-        self._open.discard(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request, client_address):
-        """Whoever asked has gone: that is what faults do."""
-
-    def close_all(self) -> None:
-        """End the threads that wait for another request."""
-        for one in tuple(self._open):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Httpd
-
-    def setup(self) -> None:
-        super().setup()
-        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def do_GET(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        faults = self.server.faults
-        faults.seen.append((self.command, self.path, dict(self.headers)))
-        if urlsplit(self.path).path.rpartition("/")[2] not in faults.streams:
-            self.send(404, b'{"error": "no such stream"}')
-            return
-        kind = faults.draw(self.path)
-        if kind is None:
-            self.answer()
-        else:
-            KINDS[kind](self)
-
-    do_POST = do_GET
+    def __init__(self, faults: FaultServer, asked: Asked, connection: Connection) -> None:
+        self.faults, self.asked, self.connection = faults, asked, connection
 
     def answer(self, *, wait_seconds: float = 0.0) -> None:
         """The page that was asked for."""
@@ -165,109 +121,94 @@ class _Handler(BaseHTTPRequestHandler):
 
     def page(self) -> tuple[bytes, dict[str, str]]:
         """The body of a page, and where the next one is."""
-        faults = self.server.faults
-        parts = urlsplit(self.path)
-        name = parts.path.rpartition("/")[2]
-        number = int(parse_qs(parts.query).get("page", ["0"])[0])
-        rows = faults.rows(name)
-        found = rows[number * faults.page_size : (number + 1) * faults.page_size]
-        more = len(rows) > (number + 1) * faults.page_size
-        headers = {"Link": f'<{parts.path}?page={number + 1}>; rel="next"'} if more else {}
-        return json.dumps(found).encode(), headers
+        number, size = int(self.asked.query.get("page", "0")), self.faults.page_size
+        rows = self.faults.rows(self.asked.path.rpartition("/")[2])
+        more = len(rows) > (number + 1) * size
+        headers = {"Link": f'<{self.asked.path}?page={number + 1}>; rel="next"'} if more else {}
+        return json.dumps(rows[number * size : (number + 1) * size]).encode(), headers
 
     def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, length: int | None = None):
         """A reply; ``length`` where the header is to lie."""
-        self.send_response(status)
-        for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        self.end_headers()
-        self.wfile.write(body)
+        self.connection.send(status, body, {"Content-Type": "application/json", **(headers or {})}, length=length)
 
-    def end(self, *, reset: bool = False) -> None:
-        """Close the connection, with a reset if wanted."""
-        self.close_connection = True
-        if reset:
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        else:
-            with contextlib.suppress(OSError):
-                self.connection.shutdown(socket.SHUT_RDWR)
-        self.connection.close()
+    def begin(self, **headers: str) -> Any:
+        """A reply that says no length; gives the file for its body."""
+        self.connection.send_response(200)
+        for name, value in headers.items():
+            self.connection.send_header(name.replace("_", "-"), value)
+        self.connection.end_headers()
+        return self.connection.wfile
 
     def stall(self) -> None:
         """Send nothing until the other side has had enough."""
-        self.connection.settimeout(self.server.faults.stall_seconds)
-        with contextlib.suppress(OSError):
-            self.connection.recv(1)
-        self.end()
+        self.connection.wfile.flush()
+        self.connection.stall(self.faults.stall_seconds)
 
-    def log_message(self, *args: object) -> None:
-        """Nothing on stderr."""
+    def end(self, *, reset: bool = False) -> None:
+        """Close the connection, with a reset if wanted."""
+        self.connection.wfile.flush()
+        self.connection.end(reset=reset)
 
 
-def _late(h: _Handler) -> None:
+def _late(h: _Reply) -> None:
     h.answer(wait_seconds=0.05)
 
 
-def _stalls(h: _Handler) -> None:
+def _stalls(h: _Reply) -> None:
     body, headers = h.page()
     h.send(200, body[: len(body) // 2], headers, length=len(body))
     h.stall()
 
 
-def _silent(h: _Handler) -> None:
+def _silent(h: _Reply) -> None:
     h.stall()
 
 
-def _half(h: _Handler) -> None:
+def _half(h: _Reply) -> None:
     body, headers = h.page()
     h.send(200, body[: len(body) // 2], headers, length=len(body))
     h.end()
 
 
-def _chunked(h: _Handler, body: bytes, *, whole: bool) -> None:
-    h.send_response(200)
-    h.send_header("Transfer-Encoding", "chunked")
-    h.end_headers()
+def _chunked(h: _Reply, body: bytes, *, whole: bool) -> None:
+    out = h.begin(Transfer_Encoding="chunked")
     for at in range(0, len(body), 1000):
         piece = body[at : at + 1000]
-        h.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+        out.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
     if whole:
-        h.wfile.write(b"0\r\n\r\n")
+        out.write(b"0\r\n\r\n")
     else:
         h.end()
 
 
-def _half_chunked(h: _Handler) -> None:
+def _half_chunked(h: _Reply) -> None:
     body, _headers = h.page()
     _chunked(h, body[: len(body) // 2], whole=False)
 
 
-def _html(h: _Handler) -> None:
+def _html(h: _Reply) -> None:
     h.send(200, b"<html><body>We will be back soon</body></html>", {"Content-Type": "text/html"})
 
 
-def _bad_json(h: _Handler) -> None:
+def _bad_json(h: _Reply) -> None:
     body, headers = h.page()
     h.send(200, body[: len(body) * 2 // 3], headers)
 
 
-def _loop(h: _Handler) -> None:
-    h.send(302, b"", {"Location": h.path})
+def _loop(h: _Reply) -> None:
+    h.send(302, b"", {"Location": h.asked.raw})
 
 
-def _huge(h: _Handler) -> None:
+def _huge(h: _Reply) -> None:
     """More than anybody wants, without saying how much."""
-    h.send_response(200)
-    h.send_header("Transfer-Encoding", "chunked")
-    h.end_headers()
+    out = h.begin(Transfer_Encoding="chunked")
     piece = b"100000\r\n" + b" " * MIB + b"\r\n"
     for _ in range(1000):
-        h.wfile.write(piece)
-    h.wfile.write(b"0\r\n\r\n")
+        out.write(piece)
+    out.write(b"0\r\n\r\n")
 
 
-def _huge_said(h: _Handler) -> None:
+def _huge_said(h: _Reply) -> None:
     h.send(200, b"[", length=1 << 40)
     h.stall()
 
@@ -275,11 +216,11 @@ def _huge_said(h: _Handler) -> None:
 _BOMB = gzip.compress(bytes(64 * MIB), 9)
 
 
-def _bomb(h: _Handler) -> None:
+def _bomb(h: _Reply) -> None:
     h.send(200, _BOMB, {"Content-Encoding": "gzip"})
 
 
-def _bad_gzip(h: _Handler) -> None:
+def _bad_gzip(h: _Reply) -> None:
     body, headers = h.page()
     packed = bytearray(gzip.compress(body))
     packed[len(packed) // 2] ^= 0xFF
@@ -287,27 +228,23 @@ def _bad_gzip(h: _Handler) -> None:
     h.send(200, bytes(packed), {**headers, "Content-Encoding": "gzip"})
 
 
-def _half_gzip(h: _Handler) -> None:
+def _half_gzip(h: _Reply) -> None:
     """Cut off, and nothing but the gzip itself says so: an old proxy that gave up."""
     packed = gzip.compress(h.page()[0])
-    h.send_response(200)
-    h.send_header("Content-Encoding", "gzip")
-    h.send_header("Connection", "close")
-    h.end_headers()
-    h.wfile.write(packed[: len(packed) // 2])
+    h.begin(Content_Encoding="gzip", Connection="close").write(packed[: len(packed) // 2])
     h.end()
 
 
-def _garbage(h: _Handler) -> None:
-    h.wfile.write(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+def _garbage(h: _Reply) -> None:
+    h.connection.wfile.write(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
     h.end()
 
 
-def _status(status: int, headers: Callable[[], Mapping[str, str]] = dict) -> Callable[[_Handler], None]:
+def _status(status: int, headers: Callable[[], Mapping[str, str]] = dict) -> Callable[[_Reply], None]:
     return lambda h: h.send(status, b'{"error": "try later"}', headers())
 
 
-KINDS: dict[str, Callable[[_Handler], None]] = {
+KINDS: dict[str, Callable[[_Reply], None]] = {
     "429": _status(429),
     "429-after": _status(429, lambda: {"Retry-After": "1"}),
     "429-long": _status(429, lambda: {"Retry-After": "5000"}),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -13,64 +11,42 @@ import pytest
 import burler
 from burler.errors import BurlerError
 from burler.testing import canary, run_tap
+from support.servers import Asked, serving
 
 ROW = {"properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}
 MODIFIED, AS_RFC_3339 = "Tue, 07 May 2024 09:08:07 GMT", "2024-05-07T09:08:07Z"
 
 
-class Server(ThreadingHTTPServer):
-    """Resources with validators, by path: ``(validator headers, rows)``."""
-
-    daemon_threads = True
+class Server:
+    """Resources with validators, by path: ``(validator headers, rows)``. ``instead``: the reply in their place."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
         self.resources: dict[str, tuple[dict[str, str], Any]] = {}
-        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.asked: list[Asked] = []
+        self.url = ""
+        self.instead: Any = None
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+    def answer(self, asked: Asked) -> Any:
+        self.asked.append(asked)
+        if self.instead is not None:
+            return self.instead
+        validators, rows = self.resources[asked.path]
+        etag, modified = asked.headers.get("if-none-match"), asked.headers.get("if-modified-since")
+        same = etag == validators.get("ETag") if etag else modified == validators.get("Last-Modified")
+        return (304, validators, b"") if (etag or modified) and same else (200, validators, rows)
 
     def validators(self) -> list[tuple[str | None, str | None]]:
         """What the requests asked with, since the last time."""
         asked, self.asked = self.asked, []
-        return [(one.get("If-None-Match"), one.get("If-Modified-Since")) for _path, one in asked]
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        given = dict(self.headers.items())
-        self.server.asked.append((self.path, given))
-        validators, rows = self.server.resources[self.path.split("?")[0]]
-        same = (validators.get("ETag"), validators.get("Last-Modified"))
-        asked = (given.get("If-None-Match"), given.get("If-Modified-Since"))
-        unchanged = (asked[0] or asked[1]) and (asked[0] == same[0] if asked[0] else asked[1] == same[1])
-        content = b"" if unchanged else json.dumps(rows).encode()
-        self.send_response(304 if unchanged else 200)
-        for name, value in validators.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        return [(one.headers.get("if-none-match"), one.headers.get("if-modified-since")) for one in asked]
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as made:
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield made
-        finally:
-            made.shutdown()
-            thread.join()
+    made = Server()
+    with serving(made.answer) as running:
+        made.url = running.url
+        yield made
 
 
 def rows(*numbers: int) -> list[dict[str, Any]]:
@@ -342,18 +318,6 @@ def test_a_page_that_nobody_took_counts_for_nothing(server: Server):
     assert kept(run) is None
 
 
-class Empty(Handler):
-    """Answers 200, and nothing behind it."""
-
-    def do_GET(self) -> None:
-        self.server.asked.append((self.path, {}))
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("ETag", '"2"')
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-
 @pytest.mark.parametrize(
     "fn", [as_content, as_pages, lambda client: client.conditional("/t")], ids=["content", "pages", "conditional"]
 )
@@ -362,7 +326,7 @@ def test_an_empty_reply_is_not_the_truth(server: Server, fn: Any):
     server.resources["/t"] = ({"ETag": '"1"'}, rows(1))
     automatic = fn in (as_content, as_pages)
     state = run_tap(one_resource(fn, source_state=automatic), {"url": server.url}).states[-1]
-    server.RequestHandlerClass = Empty
+    server.instead = 200, {"Content-Type": "application/json", "ETag": '"2"'}, b""
     server.asked.clear()
     config = {"url": server.url, "client": {"retries": 1, "max_wait_seconds": 0.2}}
     second = run_tap(one_resource(fn, source_state=automatic), config, state=state)
@@ -491,18 +455,10 @@ def test_an_answer_that_is_neither_takes_the_entry_away(server: Server, status: 
 
     state = run_tap(one_resource(read), {"url": server.url}).states[-1]
     answers = {203: b"[]", 204: b"", 404: b"{}"}
-
-    class Other(Handler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(answers[status])))
-            self.end_headers()
-            self.wfile.write(answers[status])
-
-    server.RequestHandlerClass = Other
+    server.instead = status, {}, answers[status]
     second = run_tap(one_resource(read), {"url": server.url}, state=state)
     assert kept(second) is None
-    server.RequestHandlerClass = Handler
+    server.instead = None
     assert run_tap(one_resource(read), {"url": server.url}, state=second.states[-1]).records("t") == rows(1)
 
 

@@ -8,11 +8,11 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, unquote_plus, urlsplit
+from urllib.parse import parse_qsl, unquote_plus
 
 from burler.testing import canary
+from support import servers
 
 CLIENT_ID = "tap id/1"  # needs encoding, as RFC 6749 has it for Basic
 
@@ -88,7 +88,7 @@ class TokenServer:
 
     def client_of(self, headers: Any, form: dict[str, str]) -> str:
         """How the client showed who it is: "basic", "body", or what is wrong."""
-        given = headers.get("Authorization", "")
+        given = headers.get("authorization", "")
         if given.startswith("Basic "):
             pair = base64.b64decode(given[6:]).decode().partition(":")
             who, how = (unquote_plus(pair[0]), unquote_plus(pair[2])), "basic"
@@ -122,58 +122,28 @@ def serving(server: TokenServer | None = None) -> Iterator[TokenServer]:
     """Run a token server on a free port."""
     state = server or TokenServer()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            if self.path == "/login":
-                state.logins.append(json.loads(body))
-                return self.send(*answer({"session": state.new_token()}))
-            form = dict(parse_qsl(body.decode(), keep_blank_values=True))
+    def reply(asked: servers.Asked) -> tuple[int, dict[str, str], bytes]:
+        if asked.path == "/login":
+            state.logins.append(asked.json)
+            return answer({"session": state.new_token()})
+        if asked.method == "POST":
+            form = dict(parse_qsl(asked.body.decode(), keep_blank_values=True))
             state.waiting += 1
             state.gate.wait(20)
             time.sleep(state.slow_seconds)
-            return self.send(*state.token_reply({**form, "client": state.client_of(self.headers, form)}))
+            return state.token_reply({**form, "client": state.client_of(asked.headers, form)})
+        credentials = asked.headers.get("authorization")
+        token = (credentials or "").removeprefix("Bearer ")
+        status = state.rows_status(token)
+        state.seen.append((asked.raw, credentials, status))
+        if status != 200:
+            return refusal(status, "invalid_token", f"not {token}")
+        begin = int(asked.query.get("from", 0))
+        return answer([{"id": begin + i} for i in range(state.rows_limit)])
 
-        def do_GET(self) -> None:
-            token = self.headers.get("Authorization", "").removeprefix("Bearer ")
-            status = state.rows_status(token)
-            state.seen.append((self.path, self.headers.get("Authorization"), status))
-            if status == 200:
-                begin = int(dict(parse_qsl(urlsplit(self.path).query)).get("from", 0))
-                self.send(*answer([{"id": begin + i} for i in range(state.rows_limit)]))
-            else:
-                self.send(*refusal(status, "invalid_token", f"not {token}"))
-
-        def send(self, status: int, headers: dict[str, str], body: bytes) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_args: Any) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 64
-        block_on_close = False
-
-        def handle_error(self, *_args: Any) -> None:
-            pass
-
-    listening = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    state.url = f"http://127.0.0.1:{listening.server_address[1]}"
-    try:
-        yield state
-    finally:
-        state.gate.set()
-        listening.shutdown()
-        listening.server_close()
-        thread.join(10)
+    with servers.serving(reply) as running:
+        state.url = running.url
+        try:
+            yield state
+        finally:
+            state.gate.set()

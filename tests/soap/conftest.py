@@ -16,8 +16,8 @@ def web():
     """Starts servers; they end with the test."""
     started = []
 
-    def start(**options):
-        server = Web(**options)
+    def start():
+        server = Web()
         started.append(server)
         return server
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from requests.structures import CaseInsensitiveDict
+
+from support.servers import serving
 
 DATA = Path(__file__).parent.parent / "schema" / "data" / "wsdl"
 CRM = (DATA / "crm.wsdl").read_text(encoding="utf-8")
@@ -31,65 +33,41 @@ class Web:
     """A server.
 
     ``pages`` maps a path to a body, to (status, headers, body), or to a function of (path, body) that gives one.
-    ``seen`` has (method, path, headers, body) of each request. ``open`` counts the connections; with ``keep_alive`` it
-    is the client who ends them.
+    ``seen`` has (method, path, headers, body) of each request. ``open`` counts the connections.
     """
 
-    def __init__(self, keep_alive=False):
+    def __init__(self):
         self.pages = {}
         self.seen = []
-        self.open = 0
-        outer = self
+        self._running = serving(self._answer)
+        self._server = self._running.__enter__()
+        self.port, self.url = self._server.port, self._server.url
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1" if keep_alive else "HTTP/1.0"
+    @property
+    def open(self):
+        return self._server.open
 
-            def setup(self):
-                outer.open += 1
-                super().setup()
-
-            def finish(self):
-                super().finish()
-                outer.open -= 1
-
-            def do_GET(self):
-                outer.answer(self)
-
-            do_POST = do_GET
-
-            def log_message(self, *args):
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.port = self._server.server_port
-        self.url = f"http://127.0.0.1:{self.port}"
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
-
-    def answer(self, handler):
-        body = handler.rfile.read(int(handler.headers["Content-Length"] or 0))
-        self.seen.append((handler.command, handler.path, dict(handler.headers), body))
-        page = self.pages.get(handler.path, self.pages.get("*", (404, {}, b"not here")))
+    def _answer(self, asked):
+        self.seen.append((asked.method, asked.raw, CaseInsensitiveDict(asked.headers), asked.body))
+        page = self.pages.get(asked.raw, self.pages.get("*", (404, {}, b"not here")))
         if callable(page):
-            page = page(handler.path, body)
+            page = page(asked.raw, asked.body)
         status, headers, content = page if isinstance(page, tuple) else (200, {"Content-Type": "text/xml"}, page)
         content = content.encode() if isinstance(content, str) else content
-        try:
-            handler.send_response(status)
-            for name, value in {"Content-Length": str(len(content)), **headers}.items():
-                handler.send_header(name, value)
-            handler.end_headers()
-            handler.wfile.write(content)
-        except OSError:
-            pass  # the client has gone
+
+        def broken_off(connection):
+            connection.send(status, content, headers)
+            connection.wfile.flush()
+            connection.end()
+
+        return broken_off if "Content-Length" in headers else (status, headers, content)
 
     @property
     def paths(self):
         return [path for _, path, _, _ in self.seen]
 
     def stop(self):
-        self._server.shutdown()
-        self._server.server_close()
+        self._running.__exit__(None, None, None)
 
     def serve_crm(self):
         """The WSDL of the contacts' service, with its address here; gives the WSDL's address."""

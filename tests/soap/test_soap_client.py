@@ -410,7 +410,7 @@ def test_ports_and_services(service):
 
 @pytest.mark.parametrize("options", [{}, {"service": "Cmr"}, {"safe": ["Nothing"]}])
 def test_a_client_that_could_not_be_made_leaves_no_connection_open(web, options):
-    server = web(keep_alive=True)
+    server = web()
     url = server.serve_crm()
     if not options:
         server.pages["/crm.wsdl"] = b"<wsdl"

@@ -37,6 +37,8 @@ class Asked:
 
     method: str
     path: str
+    raw: str
+    """The path with its query, as it came."""
     pairs: list[tuple[str, str]]
     headers: dict[str, str]
     """By their names in small letters."""
@@ -64,6 +66,8 @@ class Server:
     answer: Answer
     url: str = ""
     port: int = 0
+    open: int = 0
+    """Connections."""
     asked: list[Asked] = field(default_factory=list)
 
     @property
@@ -108,12 +112,32 @@ class Connection(BaseHTTPRequestHandler):
             self.connection.recv(1)
         self.end()
 
+    def setup(self) -> None:
+        self.state.open += 1
+        super().setup()
+
+    def finish(self) -> None:
+        try:
+            super().finish()
+        finally:
+            self.state.open -= 1
+
+    def _body(self) -> bytes:
+        if not self.headers.get("Transfer-Encoding"):
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        pieces = []
+        while size := int(self.rfile.readline(), 16):
+            pieces.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(pieces)
+
     def _do(self) -> None:
         url, state = urlsplit(self.path), self.state
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self._body()
         headers = {name.lower(): value for name, value in self.headers.items()}
         pairs = parse_qsl(url.query, keep_blank_values=True)
-        asked = Asked(self.command, url.path, pairs, headers, body, self.client_address[1])
+        asked = Asked(self.command, url.path, self.path, pairs, headers, body, self.client_address[1])
         state.asked.append(asked)
         # Whoever goes in a circle should fail, and not hang.
         given = state.answer(asked) if len(state.asked) < _MOST_ASKED else 418
@@ -136,6 +160,24 @@ class _Listening(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
 
+    def __init__(self, *given: Any) -> None:
+        self.connections: set[Any] = set()
+        super().__init__(*given)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.connections.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """End the connections on which another request could come."""
+        for one in tuple(self.connections):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
     def handle_error(self, *_args: Any) -> None:
         """Whoever asked has gone."""
 
@@ -155,6 +197,7 @@ def serving(answer: Answer, *, address: str = "127.0.0.1", port: int = 0, tls: A
         yield state
     finally:
         listening.shutdown()
+        listening.hang_up()
         listening.server_close()
         thread.join(10)
 

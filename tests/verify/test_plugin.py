@@ -55,8 +55,6 @@ def test_a_class_of_tests(project):
     assert "test_rule[M208-duplicate-key-twice]" in said
     assert "1 failed" in said and "a full table has two rows of one key" in said
     assert "burler verify --explain M208" in said
-    code, said = run_pytest(project, "test_rules.py", "-k", "good")
-    assert code == 0, said
 
 
 def test_the_plugin_needs_no_code(project):
@@ -70,18 +68,11 @@ def test_the_plugin_needs_no_code(project):
     assert code == 0, said
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--burler-app", "no_such.py"], "there is no file"),
-        (["--burler-app", "tap_days.py", "--burler-config", "config.json", "--burler-select", "Z"], "no rule"),
-    ],
-    ids=["no-app", "no-rule"],
-)
-def test_what_is_wrong_is_one_line(project, words, told):
+def test_what_is_wrong_is_one_line(project):
+    words = ["--burler-app", "tap_days.py", "--burler-config", "config.json", "--burler-select", "Z"]
     code, said = run_pytest(project, *words)
     assert code == 4
-    assert told in said
+    assert "no rule" in said
     assert "Traceback" not in said
 
 
