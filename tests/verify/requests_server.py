@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
-import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qsl, urlsplit
+
+from support import servers
 
 CONTACTS = [{"id": number, "label_id": "a"} for number in range(30)]
 ROWS = [{"id": number} for number in range(200)]
@@ -47,75 +46,50 @@ def answer(server, method, path, query, headers, body):
     return 404, {}, {}
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def answer(self):
-        url = urlsplit(self.path)
-        query = dict(parse_qsl(url.query))
-        if self.headers.get("Transfer-Encoding"):
-            pieces = []
-            while size := int(self.rfile.readline(), 16):
-                pieces.append(self.rfile.read(size))
-                self.rfile.readline()
-            self.rfile.readline()
-            body = b"".join(pieces)
-        else:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.asked[url.path, tuple(sorted(query.items()))] += 1
-        self.server.lines.append(f"{self.command} {self.path}")
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        status, more, found = answer(self.server, self.command, url.path, query, headers, body)
-        content = json.dumps(found).encode()
-        if query.get("packed"):
-            content, more = gzip.compress(content), {**more, "Content-Encoding": "gzip"}
-        self.send_response(status)
-        for name, value in {"Content-Type": "application/json", **more}.items():
-            self.send_header(name, value)
-        if query.get("chunked"):
-            self.send_header("Transfer-Encoding", "chunked")
-            content = b"".join(b"1\r\n%c\r\n" % byte for byte in content[:20]) + (
-                b"%x\r\n%b\r\n0\r\n\r\n" % (len(content) - 20, content[20:])
-            )
-        else:
-            self.send_header("Content-Length", str(len(content) + (5 if query.get("broken") else 0)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
-        self.close_connection = self.close_connection or bool(query.get("broken"))
-
-    do_GET = do_HEAD = do_POST = do_PUT = answer
-
-    def log_message(self, *_args):
-        pass
-
-
-class Source(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
+class Source:
+    """What it was asked for, in order: ``lines`` with methods, ``asked`` counted."""
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.url, self.port = "", 0
         self.forget()
 
     def forget(self):
         """It has never been asked."""
         self.asked, self.lines = Counter(), []
 
-    def handle_error(self, *_args):
-        pass
+    def reply(self, request):
+        """A body may come packed, in small pieces, or break off: by the query."""
+        query = {name: value for name, value in request.query.items() if value}
+        self.asked[request.path, tuple(sorted(query.items()))] += 1
+        self.lines.append(f"{request.method} {request.raw}")
+        status, more, found = answer(self, request.method, request.path, query, request.headers, request.body)
+        content, more = json.dumps(found).encode(), {"Content-Type": "application/json", **more}
+        if query.get("packed"):
+            content, more = gzip.compress(content), {**more, "Content-Encoding": "gzip"}
+
+        def in_pieces(connection):
+            connection.send_response(status)
+            for name, value in {**more, "Transfer-Encoding": "chunked"}.items():
+                connection.send_header(name, value)
+            connection.end_headers()
+            pieces = [content[at : at + 1] for at in range(min(20, len(content)))] + [content[20:]]
+            connection.wfile.write(b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces if piece))
+            connection.wfile.write(b"0\r\n\r\n")
+
+        def broken_off(connection):
+            connection.send(status, content, more, length=len(content) + 5)
+            connection.wfile.flush()
+            connection.end()
+
+        if query.get("chunked"):
+            return in_pieces
+        return broken_off if query.get("broken") else (status, more, content)
 
 
 @contextlib.contextmanager
 def serving():
+    """The source, until the block ends."""
     source = Source()
-    thread = threading.Thread(target=source.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with servers.serving(source.reply) as running:
+        source.url, source.port = running.url, running.port
         yield source
-    finally:
-        source.shutdown()
-        source.server_close()
-        thread.join(10)

@@ -77,7 +77,7 @@ else:
 
 def test_a_command_is_noted_and_judged(source, tmp_path):
     """Its requests are of no stream, and say so."""
-    port = str(source.server_address[1])
+    port = str(source.port)
     (tmp_path / "tap.py").write_text(COMMAND.replace("URL", source.url).replace("PORT", port))
     words = ["verify", "--exec", f"{sys.executable} tap.py", "--no-resume", "--no-behaviour", "--select", "H"]
     ended = burler(*words, "--format", "json", "--report", "found.txt", cwd=tmp_path)
@@ -162,7 +162,7 @@ def test_nobody_answers(session, watch):
 def test_a_tunnel_is_counted_and_not_looked_into(proxy, watch, source):
     host, port = proxy["https_proxy"].removeprefix("http://").split(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=9)
-    connection.set_tunnel("127.0.0.1", source.server_address[1])
+    connection.set_tunnel("127.0.0.1", source.port)
     connection.request("GET", "/contacts")
     assert len(connection.getresponse().read()) > 100
     connection.close()
@@ -205,7 +205,7 @@ def test_what_is_passed_on_goes_through_the_proxy_of_the_environment(watch, sour
         assert len(session.get(f"{source.url}/contacts", timeout=9).json()) == 10
         host, port = second["https_proxy"].removeprefix("http://").split(":")
         connection = http.client.HTTPConnection(host, int(port), timeout=9)
-        connection.set_tunnel("127.0.0.1", source.server_address[1])
+        connection.set_tunnel("127.0.0.1", source.port)
         connection.request("GET", "/contacts")
         assert connection.getresponse().status == 200
         connection.close()
