@@ -10,7 +10,7 @@
 # make bench  how fast burler is, beside a floor and other programs; make bench BEFORE=<commit>: beside itself; make bench-spark: tables, sources and extraction
 #
 # They make a virtual environment in .venv and install what they need; nothing else has to be done before.
-# Tests run on one process more than there are cores (they wait for servers and JVMs), four at most, a file at a time (those of Spark in one process, which share a JVM): make test ARGS="-n 0 -k lake" runs some, in one.
+# Tests run on one process more than there are cores (they wait for servers and JVMs), four at most, a file at a time (those that share a Spark in one): make test ARGS="-n 0 -k lake" runs some, in one.
 # REPO=/path/to/repo make demo   reads another git repository.      PYTHON=python3.12 make ...   chooses Python.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
@@ -53,7 +53,7 @@ demo: $(VENV)/.for-demo
 	@$(RUN) examples/demo.py "$(REPO)"
 
 test: $(VENV)/.for-test
-	@$(RUN) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@$(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # The tests' environment has jsonschema 4, as users have; taps on singer-python bring 2.6. It lies in a folder of its
 # own here, found first. All tests but those of programs of others, which bring their own jsonschema.
@@ -64,7 +64,7 @@ $(WITH_2): $(VENV)/.for-test
 	@touch $(WITH_2)
 
 test-jsonschema2: $(WITH_2)
-	@PYTHONPATH=$(abspath $(WITH_2)) $(RUN) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder \
+	@PYTHONPATH=$(abspath $(WITH_2)) $(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
 		--ignore tests/peers --ignore tests/spark $(ARGS)
 
 # The tools have an environment of their own: what they need has nothing to do with the tests'. uv is quick at

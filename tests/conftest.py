@@ -113,29 +113,53 @@ def pytest_make_parametrize_id(config, val, argname):
     return None
 
 
+_SPARK = "tests/spark/"
+_NO_JVM = (
+    *("lakesource/", "test_compacted_plans.py", "test_java.py", "test_types.py", "test_unite.py"),
+    *("export/test_options.py", "export/test_tables_page.py", "export/test_without_spark.py"),
+    *("formats/test_kills.py", "formats/test_opening.py", "formats/test_readers.py"),
+    *("sessions/test_archive.py", "sessions/test_own_session.py", "types/test_types_page.py"),
+    *("source/test_source_commands.py", "source/test_source_options.py", "source/test_source_tasks.py"),
+    *("streaming/test_app_streams.py", "streaming/test_lake_streams.py"),
+)
+"""Files there whose tests need no session, or make their own: another process may run them beside the others."""
+
+
+def _shares_spark(file):
+    """Whether a file's tests run in the session that all such tests share, since the start of a JVM is dear."""
+    return file.startswith(_SPARK) and "storm" not in file and not file[len(_SPARK) :].startswith(_NO_JVM)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """One process runs all files that share a Spark. (xdist's own groups are of tests, and go by names that pytest 9
+    no longer lets it change.)"""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneSpark(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return _SPARK if _shares_spark(file) else file
+
+    return OneSpark(config, log)
+
+
 def pytest_collection_modifyitems(config, items):
-    """The order of files (within one nothing moves), and what one process runs: a file; all tests of one Spark."""
+    """The order of files (within one nothing moves)."""
     root = config.rootpath
 
-    def file_of(item):
-        try:
-            return item.path.relative_to(root).as_posix()
-        except ValueError:
-            return item.path.as_posix()
-
     def place(item):
-        if needs_spark(item):  # the start of a Spark is dear, and these are one after the other
+        try:
+            path = item.path.relative_to(root).as_posix()
+        except ValueError:
+            return len(_LONG)
+        if _shares_spark(path):  # one after the other: the longest of all
             return -1
-        return next((at for at, begin in enumerate(_LONG) if file_of(item).startswith(begin)), len(_LONG))
+        return next((at for at, begin in enumerate(_LONG) if path.startswith(begin)), len(_LONG))
 
     items.sort(key=place)
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("spark" if needs_spark(item) else file_of(item)))
-
-
-def needs_spark(item):
-    """Whether a test runs in the Spark session that tests share."""
-    return "spark" in getattr(item, "fixturenames", ())
 
 
 def pytest_report_collectionfinish(config, items):

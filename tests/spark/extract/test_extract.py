@@ -221,8 +221,10 @@ def parts():
 
 @tap.sync("rows", key_properties="id", replication_key="id", schema={"properties": {"id": {"type": "integer"}}})
 def rows(stream, partition):
-    if partition["n"] and %r not in open(__file__ + ".go").read():
-        time.sleep(60)
+    for _ in range(600 if partition["n"] else 0):
+        if %r in open(__file__ + ".go").read():
+            break
+        time.sleep(0.1)
     yield {"id": partition["n"]}
 """
 

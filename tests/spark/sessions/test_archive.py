@@ -184,15 +184,6 @@ def started(**environ):
     return done.stdout
 
 
-def test_the_jvm_of_these_tests_maps_the_archive_that_ci_has_trained(spark):
-    """Where there is none, the tests of the night make one."""
-    given = {name: os.environ[name] for name in ("BURLER_SPARK_ARCHIVE", "PATH", "HOME")}
-    status = burler("spark", "archive", **given).text.split()
-    if status[0] == "ready":
-        maps = Path(f"/proc/{spark.sparkContext._jvm.ProcessHandle.current().pid()}/maps")
-        assert status[1] in maps.read_text()
-
-
 @pytest.mark.nightly
 def test_a_jvm_maps_the_archive_that_another_one_has_written(cache, packages):
     """Of the classes of ``spark-submit --version``, which takes seconds; of an export it takes a minute. Two JVMs."""
