@@ -129,7 +129,8 @@ class Terminal:
     def screen(self) -> Screen:
         """What stands there now."""
         made = Screen(*self.size)
-        made.feed(bytes(self.raw).decode(errors="ignore"))
+        whole = re.sub(rb"\x1b(\[[?0-9;]*)?$", b"", bytes(self.raw))  # half a code: the rest is on its way
+        made.feed(whole.decode(errors="ignore"))
         return made
 
     def wait(self, seen: Callable[[list[str]], bool], seconds: float = 20) -> list[str]:
