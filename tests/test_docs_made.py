@@ -5,7 +5,6 @@ Nothing here holds a wording: a text may change without a word to these tests.
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
 import pkgutil
@@ -17,7 +16,6 @@ import click
 
 import burler
 from burler import errors
-from support.internals import measures
 
 PACKAGE = Path(burler.__file__).parent
 DOCS = PACKAGE.parent / "docs"
@@ -93,28 +91,6 @@ def test_every_public_name_of_every_package_is_documented(docs_pages):
     public = [package for package in packages if hasattr(package, "__all__")]
     assert len(public) >= 15
     assert {f"{package.__name__}.{name}" for package in public for name in package.__all__} - listed == set()
-
-
-def test_all_that_the_code_measures_and_counts_is_in_the_tables():
-    """A METRIC line has only tags that its measure names; what streams count under a name has an entry."""
-    used, counted = set(), {"passed_files", "uncounted_files", "repeated"}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        if not re.search(r"\bmetric\(|self\.count\(|tally\.add\(", text):
-            continue
-        for node in ast.walk(ast.parse(text)):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            first = node.args[0]
-            if ast.unparse(node.func) in ("metric", "logs.metric"):
-                measure = getattr(measures, ast.unparse(first))
-                used.add(measure.name)
-                assert {word.arg for word in node.keywords} - {None} <= set(measure.tags), path
-            elif isinstance(first, ast.Constant) and ast.unparse(node.func).endswith(("self.count", "tally.add")):
-                counted.add(first.value)
-    assert used == {measure.name for measure in measures.MEASURES}
-    told = [count.name for count in measures.COUNTS]
-    assert sorted(told) == sorted(word for word in counted if re.fullmatch(r"[a-z_]+", str(word)))
 
 
 def test_the_places_that_contributors_are_sent_to_are_there():

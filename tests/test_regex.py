@@ -7,7 +7,7 @@ import logging
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -16,9 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from burler.config import mask
-from support.internals import column_values as values
-from support.internals import config_secrets, csv_values, envelope, limit_headers, regex, tap_lines
-from support.internals import lake_clean as clean
+from support.internals import regex
 
 EMAIL = r"^\w+([.-]?\w+)*@\w+([.-]?\w+)*(\.\w{2,3})+$"
 
@@ -264,23 +262,9 @@ def within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-OWN: dict[str, Callable[[], object]] = {
-    "a header with the limits of a source": lambda: limit_headers.pause_seconds({"RateLimit": "a" * 65_000}, 0),
-    "a value that is masked": lambda: mask("://a:" * 20_000),
-    "secrets of a config": lambda: list(config_secrets.raw_secrets({"url": "://a:" * 20_000})),
-    "a line that breaks off in a text": lambda: envelope.shallow(b'{"a": "' + b"a" * 50_000),
-    "a line that breaks off in a text with quotes": lambda: envelope.shallow(b'{"a": "' + b'\\"' * 50_000),
-    "a type far down": lambda: list(tap_lines._TOKEN.finditer(b'{"a": "' + b'\\"' * 50_000)),
-    "a decimal": lambda: values._DECIMAL.fullmatch("1" * 100_000 + "!"),
-    "a cell of a CSV file": lambda: csv_values._ODD_NUMBER.fullmatch(" " * 100_000 + "!"),
-    "names of a row": lambda: clean._has_long_name(b'{"a":"' + b'\\"' * 100_000 + b'"}'),
-}
-
-
-@pytest.mark.parametrize("case", OWN)
-def test_what_others_write_is_gone_through_once(case):
+def test_a_value_that_is_masked_is_gone_through_once():
     with within(1):
-        OWN[case]()
+        mask("://a:" * 20_000)
 
 
 @pytest.mark.parametrize(
@@ -296,4 +280,3 @@ def test_what_others_write_is_gone_through_once(case):
 )
 def test_passwords_in_urls_are_found_as_before(text, masked):
     assert mask(text) == masked
-    assert set(re.findall(r"://[^/\s:@]*:(?!\d+(?:[/?#]|$))(\S+)@", text)) <= set(config_secrets.raw_secrets(text))

@@ -7,7 +7,6 @@ import psycopg
 import pytest
 from taking import batched, expanded, messages
 
-from burler.singer.messages import Batch
 from burler.testing import bind_stream, run_tap
 from tap_copy import tap
 from tap_copy.client import Warehouse
@@ -173,12 +172,3 @@ def test_a_table_that_has_lost_a_column_says_so(orders):
     run = run_tap(tap, {**orders.config, "replication_key": None}, catalog=catalog)
     assert run.result.exit_code == 1
     assert "its table has no column 'gone' (any more)" in str(run.result.errors["public.orders"])
-
-
-def test_the_messages_are_what_a_reader_of_batch_understands(orders):
-    run = batched(orders)
-    (message,) = messages(run, "BATCH")
-    from support.internals import batch_message
-
-    read = batch_message.batch_of(message)
-    assert isinstance(read, Batch) and (read.format, read.compression, read.size) == ("csv", None, 5)

@@ -1,5 +1,6 @@
 """tap_ledger in plain runs: what comes of what the log says, and of what it does not say."""
 
+import json
 import os
 from decimal import Decimal
 
@@ -9,7 +10,7 @@ import pytest
 import burler
 import tap_ledger
 from burler.testing import run_tap
-from support.internals import runtime_run
+from support.cli import script
 from tap_ledger import pgoutput
 from tap_ledger.feed import Feed, shown
 from tap_ledger.slot import Source
@@ -17,6 +18,12 @@ from tap_ledger.tests.follow import Copy, error_of, no_row_behind_the_state_that
 from tap_ledger.values import adapt
 
 BIG = "(select string_agg(md5(i::text), '') from generate_series(1, 400) i)"  # 12,800 characters that don't get smaller
+
+
+def discovered(books, folder):
+    """The catalog, as the tap's own command prints it."""
+    (folder / "config.json").write_text(json.dumps(books.config))
+    return json.loads(script(tap_ledger.tap, "--discover", "--config", "config.json", cwd=folder).stdout)
 
 
 def rows_of(out):
@@ -234,9 +241,9 @@ def test_a_big_key_that_stays_is_no_new_key(books):
     assert row["code"] == books.ask("select code from entries where id = 1")[0][0] and row["amount"] == 0
 
 
-def test_what_postgresql_computes_is_unsupported_since_no_log_has_it(books):
+def test_what_postgresql_computes_is_unsupported_since_no_log_has_it(books, tmp_path):
     books.do("alter table entries add column twice numeric generated always as (amount * 2) stored")
-    entry = runtime_run.discover(tap_ledger.tap, books.config).to_wire()["streams"]
+    entry = discovered(books, tmp_path)["streams"]
     said = {tuple(one["breadcrumb"]): one["metadata"] for stream in entry for one in stream["metadata"]}
     assert said["properties", "twice"]["inclusion"] == "unsupported"
     first = books.run()
@@ -280,8 +287,8 @@ def test_a_column_that_is_dropped_is_missing_and_no_error(books):
     assert [row["id"] for row in rows] == [1, 2] and "memo" not in rows[1]
 
 
-def test_a_column_that_nobody_selected_is_not_read_from_the_log_either(books):
-    catalog = runtime_run.discover(tap_ledger.tap, books.config).to_wire()
+def test_a_column_that_nobody_selected_is_not_read_from_the_log_either(books, tmp_path):
+    catalog = discovered(books, tmp_path)
     for entry in catalog["streams"]:
         entry["metadata"].append({"breadcrumb": [], "metadata": {"selected": entry["stream"] == "entries"}})
         entry["metadata"].append({"breadcrumb": ["properties", "details"], "metadata": {"selected": False}})
