@@ -14,6 +14,7 @@ import pytest
 
 import tap_library
 from burler.testing import canary, run_tap
+from support import cli
 from tap_library.data import Size
 
 FOLDER = Path(tap_library.__file__).parent
@@ -21,6 +22,11 @@ ROOT = FOLDER.parents[1]
 WAIT = (
     "until python -c \"import socket; socket.create_connection(('127.0.0.1', $PORT))\"; do sleep 0.1; done 2> /dev/null"
 )
+
+
+def at_night(*values):
+    """Other places, at night."""
+    return [pytest.param(value, marks=pytest.mark.nightly) for value in values]
 
 
 def command(server, *arguments, **config):
@@ -32,8 +38,8 @@ def command(server, *arguments, **config):
 
 
 def burler(server, *arguments, **config):
-    line, environment = command(server, *arguments, **config)
-    return subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    _line, environment = command(server, *arguments, **config)
+    return cli.burler(*arguments, **environment)
 
 
 def read(lines):
@@ -66,8 +72,8 @@ def test_a_wrong_token_is_one_error(serve, tmp_path):
     server = serve(Size(2, 2, 2, 2, 2))
     wrong, report = canary("library-wrong"), tmp_path / "report.json"
     done = burler(server, "run", str(FOLDER), "--report", str(report), access_token=wrong)
-    assert done.returncode == 1 and done.stdout == ""
-    critical = [line for line in done.stderr.splitlines() if " CRITICAL " in line]
+    assert done.code == 1 and done.text == ""
+    critical = done.lines("CRITICAL")
     assert len(critical) == 1 and "401" in critical[0] and f"{server.url}/-/versions.json" in critical[0], done.stderr
     assert "Traceback" not in done.stderr
     assert len(server.asked()) == 1  # asked once: it is no matter of trying again
@@ -79,8 +85,8 @@ def test_a_server_that_is_not_there_is_one_error(serve):
     server = serve(Size(1, 1, 1, 1, 1), own=True)
     server.stop()
     done = burler(server, "run", str(FOLDER), max_wait_seconds=0.2)
-    assert done.returncode == 1 and done.stdout == ""
-    critical = [line for line in done.stderr.splitlines() if " CRITICAL " in line]
+    assert done.code == 1 and done.text == ""
+    critical = done.lines("CRITICAL")
     assert len(critical) == 1 and server.url in critical[0], done.stderr
     assert server.token not in done.stderr and "Traceback" not in done.stderr
 
@@ -108,7 +114,7 @@ def test_a_server_that_starts_again_in_the_middle_costs_no_row(serve, tmp_path):
     assert server.token not in said + counts
 
 
-@pytest.mark.parametrize("lines", [1, 120, 250, 400, 700])
+@pytest.mark.parametrize("lines", [1, *at_night(120, 250), 400, *at_night(700)])
 def test_killed_at_any_line_and_run_again_nothing_is_missing(serve, lines):
     server = serve()
     line, environment = command(server, "run", str(FOLDER))
@@ -156,8 +162,8 @@ def test_a_library_that_limits_requests_is_not_asked_too_often(serve, tmp_path):
     server = serve(Size(branches=2, authors=3, books=30, loans=40, events=1), requests=40, seconds=1.0)
     report = tmp_path / "report.json"
     done = burler(server, "run", str(FOLDER), "--report", str(report))
-    assert done.returncode == 0, done.stderr
-    assert_whole(server, read(done.stdout.splitlines())[0])
+    assert done.code == 0, done.stderr
+    assert_whole(server, read(done.text.splitlines())[0])
     refused = [line for line in server.asked() if line["status"] == 429]
     assert len(refused) <= 12  # four workers at a time may be on their way when a window ends
 
@@ -165,7 +171,7 @@ def test_a_library_that_limits_requests_is_not_asked_too_often(serve, tmp_path):
 def test_discover_asks_nobody(serve):
     server = serve(Size(1, 1, 1, 1, 1))
     done = burler(server, "discover", str(FOLDER))
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     found = {entry["tap_stream_id"]: entry for entry in json.loads(done.stdout)["streams"]}
     assert set(found) == set(tap_library.STREAMS)
     assert {
