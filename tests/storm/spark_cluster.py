@@ -127,8 +127,9 @@ def rows(partition):
         time.sleep(60)
 """
 EXTRACT = """
-import json, sys
+import json, logging, sys
 from burler import spark
+logging.basicConfig(level=logging.WARNING)
 session = spark.session("speculation", json.loads(sys.argv[4]), master=sys.argv[1])
 done = spark.extract(session, sys.argv[2], sys.argv[3], slots=4)
 session.stop()
@@ -189,6 +190,7 @@ def _cluster(folder: Path) -> Iterator[str]:
     # Spark's scripts say these; without them Java 17 refuses what Spark does.
     java += [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED]
     variables = {"SPARK_HOME": str(home), "SPARK_WORKER_DIR": str(folder / "work"), "SPARK_SCALA_VERSION": "2.13"}
+    variables |= {"PYTHONWARNINGS": "default"}
     started: list[Program] = []
 
     def start(name: str, words: list[str], ready: str) -> None:
