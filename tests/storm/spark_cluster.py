@@ -129,7 +129,7 @@ def rows(partition):
 EXTRACT = """
 import json, logging, sys
 from burler import spark
-logging.basicConfig(level=logging.WARNING)
+logging.getLogger("burler").addHandler(logging.StreamHandler())  # says why a part has failed
 session = spark.session("speculation", json.loads(sys.argv[4]), master=sys.argv[1])
 done = spark.extract(session, sys.argv[2], sys.argv[3], slots=4)
 session.stop()
