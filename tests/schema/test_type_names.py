@@ -172,8 +172,8 @@ def test_many_wide_streams_take_next_to_no_time():
     schemas = [json.loads(json.dumps(props(**fields, type={"type": "string"}))) for _ in range(200)]
     seconds = []
     for _ in range(3):
-        began = time.perf_counter()
+        began = time.process_time()
         for schema in schemas:
             check_types(schema, where=WHERE)
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
     assert min(seconds) < 0.1

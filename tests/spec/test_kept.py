@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from said import codes, day, lines, row, schema, state
 
+from burler.errors import StorageError
 from burler.spec import Limits, check_messages
 
 # --- rows ---
@@ -32,6 +35,22 @@ def test_rows_that_a_second_run_lacks_are_found_in_a_file():
     found = check_messages(head + numbered(range(MANY)) + tail, resumed={1: lacking}, limits=SMALL)
     (lost,) = [one for one in found if one.code == "B312"]
     assert (lost.count, lost.places) == (2, ("line 8 of the first run",))
+
+
+def test_a_full_disk_is_told_with_the_cure(monkeypatch):
+    class Full:
+        def seek(self, *_where):
+            return 0
+
+        def write(self, _data):
+            raise OSError(28, "No space left on device")
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_given: Full())
+    with pytest.raises(StorageError, match=r"No space left on device\. Name another folder by TMPDIR"):
+        check_messages(lines(schema(key=None)) + numbered(range(MANY // 2)), limits=SMALL)
 
 
 KEYS = st.one_of(
