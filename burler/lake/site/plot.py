@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from burler.lake.site.tally import Series
 from burler.lake.site.words import count, size
+from burler.words import counted
 
 _GAP = 0.18  # of a bar's place
 _MOST_MARKS = 8
@@ -43,17 +44,25 @@ class Plot:
 
 def rows_plot(series: Series, marks: Sequence[tuple[int, str]] = ()) -> Plot | None:
     """Rows of each hour, day, ...; None where there are none, or nobody counted them."""
-    return _plot("Rows", series, [bucket.records for bucket in series.buckets], count, marks, step=_number_step)
+    return _plot("Rows", series, [bucket.records for bucket in series.buckets], count, _rows, marks, step=_number_step)
 
 
 def bytes_plot(series: Series, marks: Sequence[tuple[int, str]] = ()) -> Plot | None:
     """Bytes before compression of each hour, day, ..."""
-    return _plot("Bytes", series, [bucket.bytes for bucket in series.buckets], size, marks, step=_bytes_step)
+    return _plot("Bytes", series, [bucket.bytes for bucket in series.buckets], size, size, marks, step=_bytes_step)
 
 
 def files_plot(series: Series, marks: Sequence[tuple[int, str]] = ()) -> Plot | None:
     """Files of each hour, day, ...: known even where rows are not."""
-    return _plot("Files", series, [bucket.files for bucket in series.buckets], count, marks, step=_number_step)
+    return _plot("Files", series, [bucket.files for bucket in series.buckets], count, _files, marks, step=_number_step)
+
+
+def _rows(number: int) -> str:
+    return counted(number, "row")
+
+
+def _files(number: int) -> str:
+    return counted(number, "file")
 
 
 def _plot(
@@ -61,6 +70,7 @@ def _plot(
     series: Series,
     values: Sequence[int],
     text: Callable[[int], str],
+    said: Callable[[int], str],
     marks: Sequence[tuple[int, str]],
     *,
     step: Callable[[float], int],
@@ -80,7 +90,7 @@ def _plot(
             f"most at {labels[most]} with {text(high)}."
         ),
         bars=tuple(
-            _bar(i * width, width, value / top * 100, f"{labels[i]}: {text(value)} {what.lower()}")
+            _bar(i * width, width, value / top * 100, f"{labels[i]}: {said(value)}")
             for i, value in enumerate(values)
             if value
         ),

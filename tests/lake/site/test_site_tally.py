@@ -62,7 +62,7 @@ def site(tmp_path_factory):
 
 def bars(site, stream: str) -> list[tuple[str, int]]:
     """(label, rows) of each bar; where nothing came is none."""
-    row = r"(\d{4}(?:-\d\d)*(?: \d\d:\d\d)?): ([\d,]+) rows"
+    row = r"(\d{4}(?:-\d\d)*(?: \d\d:\d\d)?): ([\d,]+) rows?\b"
     return [(label, int(rows.replace(",", ""))) for label, rows in re.findall(row, site.text(site.page_of(stream)))]
 
 
@@ -105,4 +105,7 @@ def test_statistics_that_end_before_they_begin_are_read_the_right_way_round(site
 def test_a_plot_says_in_words_what_it_is(site):
     source = site.source(site.page_of("unit-0"))
     assert "Rows per hour from 2024-01-01 12:00 to 2024-01-01 17:00: 150 in all, most at" in source
-    assert "2024-01-01 12:00: 50 rows" in source
+    text = site.text(site.page_of("unit-0"))
+    assert "2024-01-01 12:00: 50 rows 2024-01-01 17:00: 100 rows" in text
+    assert "2024-01-01 12:00: 4.9 KiB 2024-01-01 17:00: 9.8 KiB" in text
+    assert "2024-01-01 12:00: 1 row " in site.text(site.page_of("turned-round"))
