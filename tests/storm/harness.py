@@ -11,6 +11,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -127,6 +128,7 @@ _WORLDS: list[World] = []
 
 
 def _open(make: Callable[[], World]) -> None:
+    signal.signal(signal.SIGTERM, lambda *_given: sys.exit(143))  # a story kills its programs then
     _WORLDS.append(make())
 
 
