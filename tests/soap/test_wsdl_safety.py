@@ -343,6 +343,16 @@ def test_a_document_that_is_too_large_is_given_up(web, tmp_path):
     assert "is larger than 64 MiB" in refusal(root)
 
 
+def test_documents_that_are_too_large_together_are_given_up(tmp_path):
+    much = f"<!--{'x' * 5_000_000}-->" * 5
+    for name in "bcd":
+        (tmp_path / f"{name}.xsd").write_text(OTHER.replace("urn:other", f"urn:{name}") + much)
+    inside = "".join(f'<xs:import namespace="urn:{name}" schemaLocation="{name}.xsd"/>' for name in "bcd")
+    root = tmp_path / "a.xsd"
+    root.write_text(XSD.format(inside=inside, field=""))
+    assert "64 MiB of documents" in refusal(root)
+
+
 def test_very_many_documents_are_given_up(tmp_path):
     for number in range(510):
         (tmp_path / f"{number}.xsd").write_text(OTHER.replace("urn:other", f"urn:{number}"))
