@@ -131,8 +131,9 @@ def _in_this_process(command: Callable[[], int | None], cwd: Path | None, stdin:
         # A tail ends its process two seconds later, whatever still runs there: not this one.
         stack.enter_context(mock.patch.object(internals.cli_process, "end_within", lambda *_given: None))
         stack.enter_context(contextlib.chdir(cwd or Path.cwd()))
+        given = environment(**env)
         os.environ.clear()
-        os.environ.update(environment(**env))
+        os.environ.update(given)
         with _streams(files):
             try:
                 code = command() or 0
