@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
+import pkgutil
 import re
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -15,6 +18,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import burler
 from burler.config import mask
 from support.internals import regex
 
@@ -260,6 +264,48 @@ def within(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+
+
+SHORT = {
+    "batch.csv_options._LIKE_A_VALUE": "what a config says of CSV",
+    "batch.naming.NAME": "names of files",
+    "batch.storage._SCHEME": "addresses of a config",
+    "lake.stores.urls._SCHEME": "addresses of a config",
+    "columns.values._STRING": "rows that are JSON: no text of them begins with a backslash",
+    "lake.clean._TEXT": "rows that are JSON: no text of them begins with a backslash",
+}
+"""Expressions that take longer with the length of a text, and why theirs are short or of another kind."""
+
+UNITS = ["a", "0", " ", '"', '\\"', "://a:", ".", "-", ",", "é", "{", "a ", "/"]
+
+
+def own_expressions() -> Iterator[tuple[str, re.Pattern, str]]:
+    """Each expression of burler's modules, by its name, with each way in which it is used."""
+    code = "\n".join(path.read_text(encoding="utf-8") for path in Path(burler.__file__).parent.rglob("*.py"))
+    ways = set(re.findall(r"\b(_?[A-Z][A-Z_0-9]*)\.(search|fullmatch|match|sub|finditer|findall|split)\b", code))
+    for found in pkgutil.walk_packages(burler.__path__, "burler."):
+        if not found.name.endswith(("__main__", "pytest_plugin")):
+            for name, value in vars(importlib.import_module(found.name)).items():
+                if isinstance(value, re.Pattern):
+                    full = f"{found.name}.{name}".removeprefix("burler.")
+                    yield from ((full, value, way) for known, way in ways if known == name)
+
+
+def test_no_expression_of_burlers_own_is_held_up_by_what_others_write():
+    looked_at, slow = 0, []
+    for name, pattern, way in own_expressions():
+        looked_at += 1
+        for unit in UNITS:
+            text = (unit * 30_000)[:30_000] + "!"
+            given = text.encode() if isinstance(pattern.pattern, bytes) else text
+            try:
+                with within(1):
+                    found = getattr(pattern, way)(*([given[:0]] if way == "sub" else []), given)
+                    list(found or [] if way == "finditer" else [])
+            except AssertionError:
+                slow.append((name, way, unit))
+    assert looked_at > 150
+    assert [one for one in slow if one[0] not in SHORT] == []
 
 
 def test_a_value_that_is_masked_is_gone_through_once():

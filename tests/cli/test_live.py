@@ -160,14 +160,18 @@ def test_a_terminal_that_goes_away_does_not_end_the_run(tmp_path: Path):
     assert process.seen[-1].startswith(b'{"type":"STATE"')
 
 
-def test_a_terminal_that_takes_nothing_does_not_hold_up_the_end(tmp_path: Path):
-    """Ctrl-S: whatever is drawn waits."""
+def test_a_terminal_that_takes_nothing_holds_up_neither_rows_nor_the_last_state(tmp_path: Path):
+    """Ctrl-S: whatever is drawn or logged waits. The process ends once somebody looks, or at the second SIGTERM."""
     terminal = Terminal(120, 40, looking=False)
     with tail(tmp_path, terminal, env={"BURLER_LOG_LEVEL": "INFO"}) as process:
         time.sleep(2)
         process.terminate()
-        begun = time.monotonic()
+        limit, came = time.monotonic() + 20, -1
+        while len(process.seen) != came:
+            came = len(process.seen)
+            assert time.monotonic() < limit
+            time.sleep(1)
+        assert process.seen[-1].startswith(b'{"type":"STATE"')
         terminal.look()
         process.wait(30)
-        assert time.monotonic() - begun < 20
     terminal.close()

@@ -15,6 +15,7 @@ import importlib
 from types import ModuleType
 
 MODULES = {
+    "config_watched": "burler.config.watched",
     "columnar": "burler.batch.columnar",
     "jsonl": "burler.batch.jsonl",
     "packing": "burler.batch.packing",
