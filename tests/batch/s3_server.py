@@ -24,6 +24,7 @@ import threading
 import pytest
 
 from burler.testing import canary
+from support.servers import leaves_sockets
 
 REGION = "us-east-1"
 AWS_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ENDPOINT_URL")
@@ -177,6 +178,7 @@ def serving():
     server = make_server("127.0.0.1", 0, door, threaded=True, request_handler=Quiet)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="s3-server", daemon=True)
     thread.start()
+    leaves_sockets(server.server_port)
     try:
         yield f"http://127.0.0.1:{server.server_port}", door
     finally:

@@ -197,7 +197,9 @@ def test_a_reader_that_goes_away(tmp_path):
 
 def test_ctrl_c_is_one_line(tmp_path):
     command = [sys.executable, "-m", "burler", "infer"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as started:
+    heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731 - what runs behind & ignores it
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, env=environment(), preexec_fn=heard) as started:
         assert started.stdin is not None and started.stderr is not None
         started.stdin.write(b'{"id": 1}\n' * 100_000)  # more than a pipe holds: it reads by now
         started.stdin.flush()

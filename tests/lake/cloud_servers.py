@@ -26,6 +26,8 @@ from typing import Any
 from urllib.parse import unquote
 from xml.sax.saxutils import escape
 
+from support.servers import leaves_sockets
+
 PAGE = 50
 
 
@@ -315,4 +317,5 @@ def serving(app: Server) -> str:
 
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
     threading.Thread(target=server.serve_forever, args=(0.05,), name="cloud-server", daemon=True).start()
+    leaves_sockets(server.server_port)
     return f"http://127.0.0.1:{server.server_port}"

@@ -18,7 +18,7 @@ OLD_PEERS = _ROOT / ".venv-peers" / "old"
 OLD_PACKAGES = ["target-jsonl>=0.1.4"]  # of the years before BATCH: it knows RECORDs alone
 # Taps whose libraries go with no other's: the Singer SDK of 2024, the singer-python of before.
 TAPS = {
-    "rest": ["tap-rest-api-msdk>=1.4"],
+    "rest": ["tap-rest-api-msdk>=1.4", "setuptools<81"],  # its library wants pkg_resources, which later ones lack
     "s3-csv": ["pipelinewise-tap-s3-csv>=3"],
     # A tap of 2018 and the checker of then, which go together. The tap does not say that it needs pytz.
     "gitlab": ["tap-gitlab>=0.5.1,<1", "pytz", "singer-tools>=0.4.1"],

@@ -239,3 +239,14 @@ def session_of(answer):
 def warnings_of(caplog):
     """What is above INFO, where METRIC lines stand."""
     return [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]
+
+
+CONFIG: Any = None
+"""pytest's, where tests run in this process."""
+
+
+def leaves_sockets(port: int) -> None:
+    """werkzeug's server at this port leaves a socket open now and then: that is no fault of burler's."""
+    if CONFIG is not None:
+        place = rf"Exception ignored in. <socket.socket .*laddr=\('127.0.0.1', {port}\)"
+        CONFIG.addinivalue_line("filterwarnings", f"ignore:{place}:pytest.PytestUnraisableExceptionWarning")
