@@ -96,18 +96,18 @@ storm: $(VENV)/.for-test
 	$(STORM) spark $(if $(RUNS),--runs $(RUNS))
 
 # What a push leaves out because of its time: see tests/conftest.py for the profiles of hypothesis.
-PROPERTIES = $$(grep -rlE '^(from|import) hypothesis' tests --include='test_*.py')
+PROPERTIES = $$(grep -rlE '^(from|import) hypothesis' tests examples --include='test_*.py')
 NIGHTLY = $(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 nightly: $(VENV)/.for-test
 	@echo "== make nightly holds what is too long for each push; some two hours on 2 cores:"
 	@echo "==   1. the tests marked nightly (make test runs all others)"
 	@echo "==   2. each property with 600 examples, others each night (a push looks at the same 60)"
 	@echo "==   3. half a minute of storm in each world (make storm is the whole of it)"
-	$(NIGHTLY) -m nightly $(ARGS)
-	$(NIGHTLY) --hypothesis-profile=nightly $(ARGS) $(PROPERTIES)
+	@failed=0; $(NIGHTLY) -m nightly $(ARGS) || failed=1; \
+	$(NIGHTLY) --hypothesis-profile=nightly $(ARGS) $(PROPERTIES) || failed=1; \
 	for world in run tail batch "batch --s3" lake "lake --s3" "run --kill" "tail --kill" "tail --only crash"; do \
-		$(STORM) $$world --seconds 30 || exit 1; done
-	$(STORM) spark --runs 1
+		$(STORM) $$world --seconds 30 || failed=1; done; \
+	$(STORM) spark --runs 1 || failed=1; exit $$failed
 
 mutations: $(VENV)/.for-test
 	$(RUN) tests/mutations.py $(ARGS)

@@ -241,7 +241,7 @@ class SecretSearch:
         """Look at what passes through some functions."""
         self._wrap(subprocess.Popen, "communicate", lambda given, self_, *_a: self._outputs("a process", given))
         self._wrap(pytest.CaptureFixture, "readouterr", lambda given, *_a: self._outputs("output", given))
-        self._wrap(support.cli, "burler", lambda given, *_a: self._outputs("a command", given[1:]))
+        self._wrap(support.cli, "_in_this_process", lambda given, *_a: self._outputs("a command", given[1:]))
         self._wrap(burler.testing, "run_tap", lambda given, *_a: self._run(given))
         self._wrap(BurlerError, "__init__", lambda _given, error, *_a: self.look("an error", Exception.__str__(error)))
         self._wrap(pytest.LogCaptureFixture, "clear", None, before=lambda log: self.look("the log", log.text))

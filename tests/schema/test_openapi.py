@@ -460,6 +460,14 @@ def test_yaml_without_pyyaml(write, monkeypatch):
     load(write(document(X=OTHER)), "X")  # JSON needs nothing
 
 
+def test_a_bug_inside_a_package_is_not_taken_for_its_absence(write, tmp_path, monkeypatch):
+    (tmp_path / "yaml.py").write_text("import some_other_missing_pkg\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "yaml", raising=False)
+    with pytest.raises(ModuleNotFoundError, match="some_other_missing_pkg"):
+        load(write("openapi: 3.0.0", "a.yaml"), "X")
+
+
 # ---- where documents come from -----------------------------------------------------------------------
 
 

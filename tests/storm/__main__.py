@@ -72,15 +72,14 @@ def _tell(asked: Asked, said: Any) -> int:
         if told.failure:
             print(f"{told.failure}\nagain: {again} {told.seed}\n", flush=True)
 
-    def tell(seeds: Any, at_a_time: int) -> list[Told]:
-        return storm(make, seeds, folder, at_a_time=at_a_time, seconds=said.seconds, heard=heard)
+    def tell(seeds: Any, at_a_time: int, seconds: float | None) -> list[Told]:
+        return storm(make, seeds, folder, at_a_time=at_a_time, seconds=seconds, heard=heard)
 
-    found = tell(seeds, said.at_a_time or make().at_a_time)
+    found = tell(seeds, said.at_a_time or make().at_a_time, said.seconds)
     for number, told in enumerate(found):
         if told.late:  # once more, alone: several at a time may take each other's time
             print(f"seed {told.seed} once more, alone", flush=True)
-            said.seconds = None
-            found[number] = tell([told.seed], 1)[0]
+            found[number] = tell([told.seed], 1, None)[0]
     for what, number in summed(found).items():
         print(f"{number:9}  {what}")
     failed = sorted(told.seed for told in found if told.failure)
