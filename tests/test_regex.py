@@ -294,6 +294,8 @@ def own_expressions() -> Iterator[tuple[str, re.Pattern, str]]:
 def test_no_expression_of_burlers_own_is_held_up_by_what_others_write():
     looked_at, slow = 0, []
     for name, pattern, way in own_expressions():
+        if name in SHORT:
+            continue
         looked_at += 1
         for unit in UNITS:
             text = (unit * 30_000)[:30_000] + "!"
@@ -305,7 +307,7 @@ def test_no_expression_of_burlers_own_is_held_up_by_what_others_write():
             except AssertionError:
                 slow.append((name, way, unit))
     assert looked_at > 150
-    assert [one for one in slow if one[0] not in SHORT] == []
+    assert slow == []
 
 
 def test_a_value_that_is_masked_is_gone_through_once():

@@ -50,13 +50,18 @@ def test_the_commands_of_the_readme_work(tmp_path, environment):
         server.programs()
     except server.Missing as missing:
         pytest.skip(str(missing))
-    server_line, *others = commands(server.free_port(), tmp_path)
     given = {"cwd": tmp_path, "env": environment, "text": True, "start_new_session": True}
-    serving = subprocess.Popen(server_line.removesuffix(" &").split(), stdout=subprocess.PIPE, **given)
+    for _try in range(3):  # another may take a port that was free a moment ago
+        server_line, *others = commands(server.free_port(), tmp_path)
+        serving = subprocess.Popen(server_line.removesuffix(" &").split(), stdout=subprocess.PIPE, **given)
+        said = serving.stdout.readline()
+        if said:
+            break
+        serving.communicate()
     script = "\n".join(["set -ex", *others])
     shell = None
     try:
-        assert "the shop is at postgresql://tap:tap@127.0.0.1:" in serving.stdout.readline()
+        assert "the shop is at postgresql://tap:tap@127.0.0.1:" in said
         with open(tmp_path / "said.txt", "wb") as said:
             shell = subprocess.Popen(["bash", "-c", script], stdout=said, stderr=said, **given)
         assert shell.wait(2 * LIMIT_SECONDS) == 0, (tmp_path / "said.txt").read_text()
