@@ -54,6 +54,8 @@ def test_rows_that_nobody_has_counted_are_no_zero(tmp_path, names, given, log, r
     assert counted == {"passed_files": len(names), **counts}
     assert stream["updated"] is None  # nobody has seen the rows
     assert table_of(done) == ["orders", rows] and "batch" not in report
+    burler("run", "tap_exports.py", "--config", "config.json", "--report", "report.html", cwd=tmp_path)
+    assert f">{rows}</td>" in (tmp_path / "report.html").read_text()
 
 
 def test_rows_beside_such_files_are_counted(tmp_path):

@@ -358,3 +358,10 @@ def test_queries_are_counted_in_the_report(shop):
 
     assert run_tap(tap).records("t") == [{"x": 5}]
     assert found == [{"queries": 2}]
+
+
+def test_no_order_is_asked_for_without_resumable_by(shop):
+    shop.execute("create table orders (id integer, name text)", "create index by_id on orders (id)")
+    shop.execute("insert into orders values (3, 'c'), (1, 'a'), (2, 'b')")
+    rows = rows_of(shop.url, "orders", bookmark_strategy="end_of_sync")
+    assert [row["id"] for row in rows] == [3, 1, 2]
