@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tapprocess import PYTHON, environment, write_tap
 from taps import ids, make
 
 import burler
@@ -134,3 +136,58 @@ def test_functions_of_the_author_are_refused_the_old_way_in_plain_runs():
         raise ConnectionError
 
     assert list(run_tap(tap).result.errors) == ["a"]
+
+
+LEFT = """
+import pathlib, sys, time
+import burler
+tap = burler.tap("tap-x")
+made = [0]
+gone = pathlib.Path(__file__).with_name("gone")
+
+@tap.tail("rows", key_properties="id", replication_key="id", order="asc")
+def rows(stream):
+    while True:
+        made[0] += 1
+        yield {"id": made[0]}
+        time.sleep(0.01)
+
+@tap.acknowledge("rows")
+def acknowledge(bookmark):
+    print("TOLD", file=sys.stderr, flush=True)
+    while not gone.exists():
+        time.sleep(0.01)
+    seen = 0
+    while seen != made[0]:
+        seen = made[0]
+        time.sleep(1)
+    print("BACK", file=sys.stderr, flush=True)
+tap.schema("rows", SCHEMA)
+"""
+"""Its acknowledge function is told of one STATE, and comes back once the reader is gone and no row comes any more."""
+
+
+def test_nothing_is_told_once_the_reader_is_gone(tmp_path: Path):
+    """Nor the newest STATE that went out before: what came of it, nobody knows."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"tail": True, "state_message_min_interval_ms": 1, "page_max_age_seconds": 0.02}))
+    command = [PYTHON, "-m", "burler", "run", str(write_tap(tmp_path, LEFT)), "--config", str(config)]
+    errors = tmp_path / "stderr"
+    with errors.open("wb") as stderr:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=environment())
+    try:
+        assert process.stdout is not None
+        until(lambda: "TOLD" in errors.read_text())
+        said = 0
+        while said < 3:  # at least one of them is newer than what it was told of
+            line = process.stdout.readline()
+            assert line, errors.read_text()
+            said += json.loads(line)["type"] == "STATE"
+        process.stdout.close()
+        (tmp_path / "gone").touch()
+        assert process.wait(20) != 0
+    finally:
+        process.kill()
+        process.wait()
+    lines = errors.read_text().splitlines()
+    assert [line for line in lines if line in ("TOLD", "BACK")] == ["TOLD", "BACK"]

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 from tapprocess import PYTHON, Ended, environment, write_tap
+
+from support.internals import signals
 
 NIGHTLY = pytest.mark.nightly
 """The same as the others here, only longer."""
@@ -359,3 +362,25 @@ def test_a_second_one_there_ends_at_once(started: Any, number: int, code: int):
     time.sleep(0.6)  # the same signal twice in one moment is one
     run.signal(number)
     assert run.ended(5).code == code
+
+
+def test_an_end_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
+    left: list[int] = []
+    monkeypatch.setattr(signals, "STUCK_SECONDS", 0.05)
+    monkeypatch.setattr(signals.os, "_exit", left.append)
+    stopper = signals.Stopper()
+    stopper.owns_process = True
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    switch_seconds = sys.getswitchinterval()
+    try:
+        with stopper.installed():
+            pass
+        signal.raise_signal(signal.SIGTERM)
+        end = time.monotonic() + 20
+        while not left and time.monotonic() < end:
+            time.sleep(0.01)
+        assert left == [143] and stopper.signal == signal.SIGTERM
+    finally:
+        sys.setswitchinterval(switch_seconds)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -520,6 +520,17 @@ def test_a_function_that_eats_every_interruption_is_left_behind_with_its_state(t
     assert one.messages[-1]["value"]["bookmarks"]["rows"] == {"id": 1}
 
 
+def test_a_function_that_eats_every_interruption_is_not_waited_for(tail):
+    """The same with one second instead of ten."""
+    one = tail("from support.internals import signals\nsignals.STUCK_SECONDS = 1\n" + EATS)
+    one.until("STATE")
+    late = threading.Timer(9, one.process.kill)
+    late.start()
+    assert one.end() == 143
+    late.cancel()
+    assert one.messages[-1]["value"]["bookmarks"]["rows"] == {"id": 1}
+
+
 def test_the_same_signal_twice_in_one_moment_is_one(tail):
     one = tail(POLLED, new_record_polling_interval_ms=600_000, state_message_min_interval_ms=600_000)
     one.until("RECORD")

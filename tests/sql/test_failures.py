@@ -413,3 +413,30 @@ def test_a_password_that_is_not_encoded_is_refused_and_not_shown(sign):
     with pytest.raises(SqlError, match="write '@' as %40") as caught:
         burler.sql.Database(f"postgresql://me:{secret}@localhost:1/shop")
     assert "canary" not in str(caught.value)
+
+
+def pid_of(database):
+    (row,) = database.rows("select pg_backend_pid() as pid")
+    return row["pid"]
+
+
+@pytest.mark.parametrize(
+    ("more", "sql"),
+    [({}, "select 1 / (3 - i) as i from generate_series(1, 5) i"), ({"statement_timeout_seconds": 0.3}, "select pg_sleep(30)")],
+)  # fmt: skip
+def test_a_connection_whose_query_failed_is_not_used_again(pg, adbc, more, sql):
+    with burler.sql.Database(pg.url, adbc=adbc, **more) as database:
+        before = pid_of(database)
+        assert pid_of(database) == before
+        with pytest.raises(SqlError):
+            list(database.rows(sql))
+        assert pid_of(database) != before
+
+
+def test_nor_is_one_whose_rows_were_not_all_read(pg, adbc):
+    with burler.sql.Database(pg.url, adbc=adbc) as database:
+        before = pid_of(database)
+        rows = database.rows("select i, repeat('x', 100) as filler from generate_series(1, 150000) i")
+        next(rows)
+        rows.close()
+        assert pid_of(database) != before
