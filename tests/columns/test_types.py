@@ -73,7 +73,11 @@ CASES = [
     ({"enum": [1, 2]}, "int64"),
     ({"allOf": [{"type": "string"}, {"format": "date"}]}, "date32[day]"),
     (
-        {"type": "object", "properties": {"a": {"type": "integer"}}, "allOf": [{"properties": {"b": {"type": "string"}}}]},
+        {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}},
+            "allOf": [{"properties": {"b": {"type": "string"}}}],
+        },
         "struct<b: string, a: int64>",
     ),
     ({"type": "string", "allOf": [{"type": "integer"}]}, "int64"),

@@ -422,8 +422,11 @@ def pid_of(database):
 
 @pytest.mark.parametrize(
     ("more", "sql"),
-    [({}, "select 1 / (3 - i) as i from generate_series(1, 5) i"), ({"statement_timeout_seconds": 0.3}, "select pg_sleep(30)")],
-)  # fmt: skip
+    [
+        ({}, "select 1 / (3 - i) as i from generate_series(1, 5) i"),
+        ({"statement_timeout_seconds": 0.3}, "select pg_sleep(30)"),
+    ],
+)
 def test_a_connection_whose_query_failed_is_not_used_again(pg, adbc, more, sql):
     with burler.sql.Database(pg.url, adbc=adbc, **more) as database:
         before = pid_of(database)
