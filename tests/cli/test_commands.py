@@ -211,7 +211,6 @@ def test_a_run_loads_no_heavy_package(tmp_path: Path):
     assert not {name for name in loaded if name.startswith(("burler.lake", "burler.spark"))}
 
 
-@pytest.mark.skipif(not sys.stdout, reason="needs stdout")
 def test_the_module_and_the_script_are_the_same(tmp_path: Path):
     installed = Path(sys.executable).parent / "burler"
     if not installed.exists():
