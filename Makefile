@@ -45,9 +45,10 @@ $(VENV)/.for-test: pyproject.toml | $(VENV)/bin/python
 	$(PIP) -q --no-deps 'singer-python>=6.8'
 	@touch $@
 
-$(VENV)/.for-check: pyproject.toml $(VENV)/.for-test
+$(VENV)/.for-check: pyproject.toml | $(VENV)/bin/python
 	$(PIP) -e '.[lake,spark,java,dev]'
-	@touch $@
+	$(PIP) -q --no-deps 'singer-python>=6.8'
+	@touch $(VENV)/.for-test $@
 
 demo: $(VENV)/.for-demo
 	@$(RUN) examples/demo.py "$(REPO)"

@@ -3,6 +3,7 @@ found in what tests have written."""
 
 from __future__ import annotations
 
+import contextvars
 import fnmatch
 import functools
 import logging
@@ -22,18 +23,29 @@ import support.cli
 import support.servers
 from burler.errors import BurlerError
 from burler.testing import canaries_in
-from support.internals import canaries, config_watched, context, log_settings, settings
+from support.internals import config_watched, log_settings, settings
+
+
+def bound_by_burler():
+    """The context variables of burler's that have a value here."""
+    context = contextvars.copy_context()
+    return {
+        variable: context[variable]
+        for variable in context
+        if variable.name.startswith("burler") and context[variable] is not None
+    }
 
 
 @pytest.fixture(autouse=True)
 def no_stream_stays_bound():
     """Fails a test that ends with a stream run bound in the main context."""
-    assert context._RUN.get(None) is None, "a stream run was bound before this test began"
+    before = bound_by_burler()
     yield
-    run = context._RUN.get(None)
-    if run is not None:
-        context._RUN.set(None)  # type: ignore[arg-type]
-        pytest.fail(f"the test left {run!r} bound in the main context")
+    left = {variable: value for variable, value in bound_by_burler().items() if before.get(variable) is not value}
+    for variable in left:
+        variable.set(before.get(variable))
+    if left:
+        pytest.fail(f"the test left {list(left.values())} bound in the main context")
 
 
 @pytest.fixture(autouse=True)
@@ -227,6 +239,7 @@ class SecretSearch:
 
     def __init__(self):
         self.allowed = set()
+        self.made = False  # whether there are any in this process
         self.others = False  # whether other processes run the tests
         self.finds = []  # of the phase that runs
         self.in_files = []
@@ -242,6 +255,7 @@ class SecretSearch:
         self._wrap(subprocess.Popen, "communicate", lambda given, self_, *_a: self._outputs("a process", given))
         self._wrap(pytest.CaptureFixture, "readouterr", lambda given, *_a: self._outputs("output", given))
         self._wrap(support.cli, "_in_this_process", lambda given, *_a: self._outputs("a command", given[1:]))
+        self._wrap(burler.testing, "canary", lambda *_a: setattr(self, "made", True))
         self._wrap(burler.testing, "run_tap", lambda given, *_a: self._run(given))
         self._wrap(BurlerError, "__init__", lambda _given, error, *_a: self.look("an error", Exception.__str__(error)))
         self._wrap(pytest.LogCaptureFixture, "clear", None, before=lambda log: self.look("the log", log.text))
@@ -272,7 +286,7 @@ class SecretSearch:
         self.look(f"stderr of {what}", given[1])
 
     def _run(self, out):
-        if canaries.made:  # before there are any, thousands of runs need not be encoded
+        if self.made:  # before there are any, thousands of runs need not be encoded
             self.look("messages of run_tap", msgspec.json.encode(out.messages, enc_hook=repr))
             for error in out.result.errors.values():
                 self.look("an error of run_tap", str(error))

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-from burler import Tap
+from burler import Tap, __main__
 from support import internals
 
 PYTHON = sys.executable
@@ -97,9 +97,9 @@ def burler(*args: Any, cwd: Path | None = None, timeout: float = 60, stdin: byte
     ``timeout`` is there for the sake of ``burler_process``. Modules that the command loads from ``cwd`` are forgotten.
     """
 
-    def command() -> int:
-        internals.logs.configure()
-        return internals.cli_process.click_exit(internals.cli_main.cli, [str(arg) for arg in args], "burler")
+    def command() -> None:
+        sys.argv = ["burler", *map(str, args)]
+        __main__.main()
 
     return _in_this_process(command, cwd, stdin, env)
 
@@ -114,15 +114,10 @@ def script(tap: Any, *args: Any, cwd: Path | None = None, stdin: bytes = b"", **
         sys.path.insert(0, str((Path.cwd() / tap).parent))
         runpy.run_path(str(tap), run_name="__main__")
 
-    argv, ours = list(sys.argv), dict(internals.cli_process._process)
-    try:
-        return _in_this_process(command, cwd, stdin, env)
-    finally:
-        sys.argv = argv
-        internals.cli_process._process.update(ours)
+    return _in_this_process(command, cwd, stdin, env)
 
 
-def _in_this_process(command: Callable[[], int | None], cwd: Path | None, stdin: bytes, env: dict[str, str]) -> Ended:
+def _in_this_process(command: Callable[[], None], cwd: Path | None, stdin: bytes, env: dict[str, str]) -> Ended:
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
         files[0].write(stdin)
@@ -135,8 +130,9 @@ def _in_this_process(command: Callable[[], int | None], cwd: Path | None, stdin:
         os.environ.clear()
         os.environ.update(given)
         with _streams(files):
+            code = 0
             try:
-                code = command() or 0
+                command()
             except SystemExit as ended:
                 code = int(ended.code or 0)
         outputs = []
@@ -207,7 +203,8 @@ def _streams(files: list[Any]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _as_it_was() -> Iterator[None]:
-    """What a command changes of its process is put back: environment, modules, path, signals, log, hooks."""
+    """What a command changes of its process is put back: arguments, environment, modules, signals, log, hooks."""
+    argv, ours = list(sys.argv), dict(internals.cli_process._process)
     variables, path, modules = dict(os.environ), list(sys.path), set(sys.modules)
     folder = os.fspath(tempfile.gettempdir())
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
@@ -217,6 +214,8 @@ def _as_it_was() -> Iterator[None]:
     try:
         yield
     finally:
+        sys.argv = argv
+        internals.cli_process._process.update(ours)
         os.environ.clear()
         os.environ.update(variables)
         sys.path[:] = path
