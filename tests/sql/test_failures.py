@@ -1,9 +1,12 @@
 """What goes wrong with a database, as an operator sees it: one clear error each, no secret in it, no hanging."""
 
 import logging
+import signal
+import subprocess
 import sys
 import threading
 import time
+import types
 from urllib.parse import quote
 
 import pytest
@@ -161,25 +164,14 @@ def test_the_time_that_the_target_takes_is_no_time_of_the_statement(pg, adbc):
         assert sum(1 for _page in pages) > 3
 
 
-@pytest.mark.parametrize("kind", ["AdbcLink", "PsycopgLink"])
-def test_what_is_set_for_a_transaction_does_not_outlive_it(pg, kind):
+def test_what_is_set_for_a_query_does_not_outlive_it(pg, adbc):
     """Behind a pool the connection is somebody else's next."""
-    import sqlalchemy as sa
-
-    from support.internals import postgres_links
-    from support.internals import sql_postgres as postgres
-
-    link = getattr(postgres_links, kind)(sa.make_url(pg.url), 10)
-    try:
-        link.begin({**postgres._SETTINGS, "burler.from0": "5"})
-        assert link.ask("select current_setting('TimeZone'), current_setting('transaction_read_only')") == [
-            ("UTC", "on")
-        ]
-        link.end()
-        asked = "select current_setting('TimeZone'), coalesce(current_setting('burler.from0', true), '')"
-        assert link.ask(asked) == [("America/New_York", "")]
-    finally:
-        link.close()
+    with burler.sql.Database(pg.url, adbc=adbc) as database:
+        asked = "coalesce(current_setting('burler.p0', true), '') as left_behind, pg_backend_pid() as pid"
+        (first,) = database.rows(f"select cast(:a as text) as given, {asked}", {"a": "secret"})
+        (second,) = database.rows(f"select {asked}")
+    assert first["given"] == first["left_behind"] == "secret"
+    assert second == {"left_behind": "", "pid": first["pid"]}
 
 
 def test_a_bookmark_of_another_type_than_its_key(pg, adbc):
@@ -258,6 +250,61 @@ def test_a_function_that_stops_early_cancels_its_query(pg, adbc):
     assert not [thread for thread in threading.enumerate() if thread.name == "burler-sql"]
 
 
+def test_rows_before_an_error_come_before_it(pg, adbc):
+    failing = "select i, repeat('x', 500) as filler, 1 / (9990 - i) as z from generate_series(1, 10000) i"
+    with burler.sql.Database(pg.url, adbc=adbc) as database:
+        rows = database.rows(failing)
+        assert next(rows)["i"] == 1
+        with pytest.raises(SqlError, match="division by zero"):
+            list(rows)
+
+
+def test_no_more_than_some_pages_are_fetched_ahead(pg, adbc):
+    """A target may be slow, and the table larger than the memory: the server has to wait, too."""
+    with burler.sql.Database(pg.url, adbc=adbc) as database:
+        pages = database.query("select repeat('x', 1000) as filler from generate_series(1, 200000)")
+        next(pages)
+        waits = f"select 1 from pg_stat_activity where datname = '{pg.name}' and wait_event = 'ClientWrite'"
+        wait_until(lambda: pg.ask(waits))
+        pages.close()
+
+
+PASSES_ON = """
+import socket, sys, threading
+def pump(one, other):
+    while some := one.recv(65536):
+        other.sendall(some)
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    print(listener.getsockname()[1], flush=True)
+    while True:
+        near, far = listener.accept()[0], socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+        for pair in ((near, far), (far, near)):
+            threading.Thread(target=pump, args=pair, daemon=True).start()
+"""
+
+
+def test_a_server_that_answers_nothing_any_more_is_left_behind(pg):
+    """To cancel asks it over a connection of its own, which hangs as well."""
+    fill(pg)
+    with subprocess.Popen([sys.executable, "-c", PASSES_ON, str(pg.port)], stdout=subprocess.PIPE) as between:
+        url = pg.url.replace(f":{pg.port}/", f":{int(between.stdout.readline())}/")
+        databases = [burler.sql.Database(url, adbc=adbc) for adbc in (True, False)]
+        readers = [database.query("select * from t") for database in databases]
+        for pages in readers:
+            next(pages)
+        between.send_signal(signal.SIGSTOP)
+        ends = [threading.Thread(target=pages.close) for pages in readers]
+        for end in ends:
+            end.start()
+        for end in ends:
+            end.join(40)
+        left = [end for end in ends if end.is_alive()]
+        between.kill()
+        assert not left
+    for database in databases:
+        database.close()
+
+
 def test_connections_are_used_again_and_closed_at_the_end(pg, adbc):
     pg.execute("create table t (id int)", "insert into t values (1)")
     connected = f"select count(distinct pid) from pg_stat_activity where datname = '{pg.name}' and pid <> pg_backend_pid() and query not like '%pg_catalog%'"  # noqa: E501
@@ -266,11 +313,6 @@ def test_connections_are_used_again_and_closed_at_the_end(pg, adbc):
             assert list(database.rows("select id from t")) == [{"id": 1}]
         assert pg.ask(connected)[0][0] <= 2
     wait_until(lambda: pg.ask(connected) == [(0,)])
-    with pytest.raises(SqlError, match="was closed"):
-        database._reader = None
-        reader = database._reads()
-        reader.close()
-        next(reader.query_pages("select 1", {}, "query"))
 
 
 RUNNING = "select count(*) from pg_stat_activity where datname = '{}' and state = 'active' and pid <> pg_backend_pid()"
@@ -308,16 +350,25 @@ def test_streams_run_side_by_side_on_connections_of_their_own(pg, adbc):
     assert sorted(row["id"] for row in out.records("t")) == list(range(1, 8001))
 
 
-def test_what_a_driver_says_is_told_without_secrets():
-    import sqlalchemy as sa
-
-    from support.internals import sql_failures
-
+def test_what_a_driver_says_is_told_without_secrets(monkeypatch):
     password = canary("in-words") + "/+"
-    url = sa.make_url(f"postgresql://u:{quote(password, safe='')}@h/x?sslpassword=hidden")
-    for way in (password, quote(password, safe="")):
-        said = str(sql_failures.sql_error(RuntimeError(f"cannot use {way!r} or hidden for u"), "discovery", url))
-        assert said == "discovery: postgresql://u:***@h/x?sslpassword=***: cannot use '***' or *** for u."
+    ways = [password, quote(password, safe="")]
+    driver = types.ModuleType("MySQLdb")
+    driver.paramstyle, driver.version_info, driver.Error = "format", (2, 2, 0), type("Error", (Exception,), {})
+    for name in ("OperationalError", "ProgrammingError", "InterfaceError", "InternalError"):
+        setattr(driver, name, driver.Error)
+
+    def connect(*_args, **_more):
+        raise driver.Error(f"cannot use {ways[0]!r} or hidden for u")
+
+    driver.connect = connect
+    monkeypatch.setitem(sys.modules, "MySQLdb", driver)
+    while ways:
+        with pytest.raises(SqlError) as caught:
+            burler.sql.Database(f"mysql://u:{quote(password, safe='')}@h/x?sslpassword=hidden").discover()
+        said = "discovery: mysql://u:***@h/x?sslpassword=***: cannot use '***' or *** for u."
+        assert str(caught.value) == said
+        ways.pop(0)
 
 
 def test_a_query_that_fails_names_its_stream(pg, adbc):

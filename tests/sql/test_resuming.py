@@ -10,8 +10,14 @@ class Broken(Exception):
     """What stands for a lost network."""
 
 
-def parts_tap(url, adbc, *, fail_after=None, resumable_by="a", strategy="every_n(1)"):
-    """A tap of one table that is resumable; its pages are small, and break off after some rows."""
+FILLER = "repeat('x', 700000)"
+"""Of each row: some of them fill a page."""
+PAGE = {True: 2, False: 3}
+"""Rows of a page, of ADBC and of psycopg."""
+
+
+def parts_tap(url, adbc, *, pages=None, resumable_by="a"):
+    """A tap of one table that is resumable, and breaks off after some pages."""
     tap = burler.tap("tap-parts")
 
     @tap.client
@@ -22,38 +28,20 @@ def parts_tap(url, adbc, *, fail_after=None, resumable_by="a", strategy="every_n
     def find(client):
         return client.discover(tables="parts")
 
-    @tap.sync("public.*", resumable_by=resumable_by, bookmark_strategy=strategy)
+    @tap.sync("public.*", resumable_by=resumable_by, bookmark_strategy="every_n(1)")
     def parts(client, stream):
-        given = 0
-        for page in client.pages(stream):
-            if fail_after is not None and given >= fail_after:
+        for number, page in enumerate(client.pages(stream)):
+            if number == pages:
                 raise Broken("gone away")
             yield page
-            given += 7
 
     return tap
-
-
-@pytest.fixture
-def small_pages(monkeypatch):
-    """Pages of some rows each, of both drivers."""
-    from support.internals import postgres_links
-
-    fetch = postgres_links.AdbcLink.fetch
-
-    def cut(self, sql):
-        for batch in fetch(self, sql):
-            yield from (batch.slice(i, 7) for i in range(0, batch.num_rows, 7))
-
-    monkeypatch.setattr(postgres_links.AdbcLink, "fetch", cut)
-    monkeypatch.setattr(postgres_links, "_MOST_ROWS", 7)
 
 
 def ids(out):
     return [(row["a"], row.get("b")) for row in out.records("public.parts")]
 
 
-@pytest.mark.usefixtures("small_pages")
 @pytest.mark.parametrize("kind", ["bigint", "text", 'text collate "en-x-icu"', "uuid", "timestamptz", "numeric(20,4)"])
 def test_a_table_goes_on_at_its_key(pg, adbc, kind):
     value = {
@@ -62,74 +50,71 @@ def test_a_table_goes_on_at_its_key(pg, adbc, kind):
         "uuid": "('0000000' || to_hex(i / 16) || '-0000-0000-0000-00000000000' || to_hex(i % 16))::uuid",
         "numeric(20,4)": "i / 3.0",
     }[kind]  # fmt: skip
-    pg.execute(f"create table parts (a {kind} primary key, b int)")
-    pg.execute(f"insert into parts select {value}, i from generate_series(1, 50) i order by random()")
-    first = run_tap(parts_tap(pg.url, adbc, fail_after=20))
+    pg.execute(f"create table parts (a {kind} primary key, b int, filler text)")
+    pg.execute(f"insert into parts select {value}, i, {FILLER} from generate_series(1, 9) i order by random()")
+    first = run_tap(parts_tap(pg.url, adbc, pages=2))
     assert first.result.errors
-    assert [b for _a, b in ids(first)] == list(range(1, 22))
+    assert [b for _a, b in ids(first)] == list(range(1, 2 * PAGE[adbc] + 1))
     second = run_tap(parts_tap(pg.url, adbc), state=first.states[-1])
     assert not second.result.errors
-    assert [b for _a, b in ids(second)] == list(range(21, 51))
+    assert [b for _a, b in ids(second)] == list(range(2 * PAGE[adbc], 10))
     versions = {m["version"] for out in (first, second) for m in out.messages if m["type"] == "RECORD"}
     assert len(versions) == 1
     assert second.types[-2:] == ["ACTIVATE_VERSION", "STATE"]
     assert "full_table" not in second.states[-1]["bookmarks"]["public.parts"]
 
 
-@pytest.mark.usefixtures("small_pages")
 def test_a_key_of_several_columns_goes_on_at_the_whole_key(pg, adbc):
     """Else all rows of an account would come again, and there may be millions."""
     pg.execute("create table parts (a int, b int, c text, primary key (a, b))")
-    pg.execute("insert into parts select i / 30, i, 'x' from generate_series(0, 89) i order by random()")
-    first = run_tap(parts_tap(pg.url, adbc, fail_after=50))
-    assert ids(first) == [(i / 30 // 1, i) for i in range(56)]
+    pg.execute(f"insert into parts select i / 6, i, {FILLER} from generate_series(0, 14) i order by random()")
+    first = run_tap(parts_tap(pg.url, adbc, pages=4))
+    assert ids(first) == [(i // 6, i) for i in range(4 * PAGE[adbc])]
     second = run_tap(parts_tap(pg.url, adbc), state=first.states[-1])
     assert not second.result.errors
-    assert ids(second)[0] == (1, 48)  # what the last page but one ended with: its rows are surely out
-    assert sorted({*ids(first), *ids(second)}) == [(i // 30, i) for i in range(90)]
+    at = 3 * PAGE[adbc] - 1
+    assert ids(second)[0] == (at // 6, at)  # what the last page but one ended with: its rows are surely out
+    assert sorted({*ids(first), *ids(second)}) == [(i // 6, i) for i in range(15)]
     assert "stream_state" not in second.states[-1]["bookmarks"]["public.parts"]
 
 
-@pytest.mark.usefixtures("small_pages")
 def test_a_place_of_an_older_table_is_not_gone_on_with(pg, adbc):
     """A fresh run that breaks off at once must not leave behind the place of the one before it."""
-    pg.execute("create table parts (a int, b int, primary key (a, b))")
-    pg.execute("insert into parts select 1, i from generate_series(0, 29) i")
-    first = run_tap(parts_tap(pg.url, adbc, fail_after=21))
+    pg.execute("create table parts (a int, b int, filler text, primary key (a, b))")
+    pg.execute(f"insert into parts select 1, i, {FILLER} from generate_series(0, 11) i")
+    first = run_tap(parts_tap(pg.url, adbc, pages=3))
     state = first.states[-1]
     assert state["bookmarks"]["public.parts"]["stream_state"]
     del state["bookmarks"]["public.parts"]["full_table"]
-    again = run_tap(parts_tap(pg.url, adbc, fail_after=7), state=state)
-    assert ids(again) == [(1, i) for i in range(7)]
+    again = run_tap(parts_tap(pg.url, adbc, pages=1), state=state)
+    assert ids(again) == [(1, i) for i in range(PAGE[adbc])]
     whole = run_tap(parts_tap(pg.url, adbc), state=again.states[-1])
-    assert set(ids(again)) | set(ids(whole)) == {(1, i) for i in range(30)}
+    assert set(ids(again)) | set(ids(whole)) == {(1, i) for i in range(12)}
 
 
-@pytest.mark.usefixtures("small_pages")
 def test_a_place_in_a_table_that_has_another_key_now_is_not_gone_on_with(pg, adbc):
     """The place says which columns it is of; the first one still holds."""
-    pg.execute("create table parts (a int, b int, c int, primary key (a, b))")
-    pg.execute("insert into parts select i / 30, i, 89 - i from generate_series(0, 89) i")
-    first = run_tap(parts_tap(pg.url, adbc, fail_after=50))
+    pg.execute("create table parts (a int, b int, c int, filler text, primary key (a, b))")
+    pg.execute(f"insert into parts select i / 6, i, 14 - i, {FILLER} from generate_series(0, 14) i")
+    first = run_tap(parts_tap(pg.url, adbc, pages=3))
     pg.execute("alter table parts drop constraint parts_pkey", "alter table parts add primary key (a, c)")
     second = run_tap(parts_tap(pg.url, adbc), state=first.states[-1])
     assert not second.result.errors
-    assert {*ids(first), *ids(second)} == {(i // 30, i) for i in range(90)}
+    assert {*ids(first), *ids(second)} == {(i // 6, i) for i in range(15)}
 
 
-@pytest.mark.usefixtures("small_pages")
 def test_a_place_elsewhere_than_the_bookmark_is_not_gone_on_with(pg, adbc):
-    pg.execute("create table parts (a int, b int, primary key (a, b))")
-    pg.execute("insert into parts select i / 30, i from generate_series(0, 89) i")
-    state = run_tap(parts_tap(pg.url, adbc, fail_after=50)).states[-1]
+    pg.execute("create table parts (a int, b int, filler text, primary key (a, b))")
+    pg.execute(f"insert into parts select i / 6, i, {FILLER} from generate_series(0, 14) i")
+    state = run_tap(parts_tap(pg.url, adbc, pages=4)).states[-1]
     entry = state["bookmarks"]["public.parts"]
-    assert entry["stream_state"] == {"burler.sql": {"key": ["a", "b"], "at": [1, 48]}}
-    entry["full_table"]["a"] = 0
+    at = 3 * PAGE[adbc] - 1
+    assert entry["stream_state"] == {"burler.sql": {"key": ["a", "b"], "at": [at // 6, at]}}
+    entry["full_table"]["a"] = 0 if at // 6 else -1
     second = run_tap(parts_tap(pg.url, adbc), state=state)
-    assert ids(second) == [(i // 30, i) for i in range(90)]
+    assert ids(second) == [(i // 6, i) for i in range(15)]
 
 
-@pytest.mark.usefixtures("small_pages")
 @pytest.mark.parametrize(
     "kind, value",
     [
@@ -143,12 +128,12 @@ def test_a_place_elsewhere_than_the_bookmark_is_not_gone_on_with(pg, adbc):
     ],
 )
 def test_keys_of_types_without_an_order_of_their_own_rise_by_their_text(pg, adbc, kind, value):
-    labels = ", ".join(f"'m{i}'" for i in range(1, 31))
-    pg.execute(f"create type mood as enum ({labels})", f"create table parts (a {kind} primary key, b int)")
-    pg.execute(f"insert into parts select {value}, i from generate_series(1, 30) i order by random()")
-    first = run_tap(parts_tap(pg.url, adbc, fail_after=20, resumable_by="*"))
+    labels = ", ".join(f"'m{i}'" for i in range(1, 13))
+    pg.execute(f"create type mood as enum ({labels})", f"create table parts (a {kind} primary key, b int, filler text)")
+    pg.execute(f"insert into parts select {value}, i, {FILLER} from generate_series(1, 12) i order by random()")
+    first = run_tap(parts_tap(pg.url, adbc, pages=2, resumable_by="*"))
     assert "gone away" in str(first.result.errors)
     second = run_tap(parts_tap(pg.url, adbc, resumable_by="*"), state=first.states[-1])
     assert not second.result.errors
-    assert len(ids(first)) == 21 and len(ids(second)) == 10
-    assert sorted(b for _a, b in {*ids(first), *ids(second)}) == list(range(1, 31))
+    assert len(ids(first)) == 2 * PAGE[adbc] and len(ids(second)) == 13 - 2 * PAGE[adbc]
+    assert sorted(b for _a, b in {*ids(first), *ids(second)}) == list(range(1, 13))

@@ -127,13 +127,9 @@ def test_a_time_that_is_none_is_no_row_that_silently_never_comes(shop):
     assert "row id=2: field 'k' is text that is no date-time; the schema wants" in str(second.result.errors["t"])
 
 
-def test_an_interrupted_table_goes_on_at_its_key(shop, monkeypatch):
-    from support.internals import sql_other as other
-
-    monkeypatch.setattr(other, "_FIRST", 7)
-    monkeypatch.setattr(other, "_MOST_ROWS", 7)
-    shop.execute("create table t (a integer, b text, primary key (a, b))")
-    shop.execute(*[f"insert into t values ({i // 40}, '{i:03}')" for i in range(120)])
+def test_an_interrupted_table_goes_on_at_its_key(shop):
+    shop.execute("create table t (a integer, b integer, filler text, primary key (a, b))")
+    shop.execute(*[f"insert into t values ({i // 10}, {i}, printf('%.150000c', 'x'))" for i in range(50)])
     broken = [True]
     tap = burler.tap("tap-shop")
 
@@ -148,16 +144,18 @@ def test_an_interrupted_table_goes_on_at_its_key(shop, monkeypatch):
     @tap.sync("t", resumable_by="a", bookmark_strategy="every_n(1)")
     def rows(client, stream):
         for number, page in enumerate(client.pages(stream)):
-            if broken and number == 9:
+            if broken and number == 3:
                 raise ConnectionError
             yield page
 
     first = run_tap(tap)
-    assert len(first.records("t")) == 63
+    out = [row["b"] for row in first.records("t")]
+    assert out == list(range(len(out))) and 15 < len(out) < 45
     broken.clear()
     second = run_tap(tap, state=first.states[-1])
     assert not second.result.errors
-    assert [row["b"] for row in second.records("t")] == [f"{i:03}" for i in range(55, 120)]
+    rest = [row["b"] for row in second.records("t")]
+    assert rest == list(range(rest[0], 50)) and 10 < rest[0] < len(out)  # 10 is the first of its account
 
 
 def test_names_of_every_kind(shop):
