@@ -29,6 +29,48 @@ def fault(code, text, detail=""):
     )
 
 
+def answering(web, schema, kinds):
+    """What a client has for an element: ``read("Contact", text)``, of a service that gives one of each type.
+
+    Args:
+        web: the server.
+        schema: the inside of the service's own schema, whose types are ``t:...``; those of the contacts are ``c:...``.
+        kinds: the types, as the schema names them.
+    """
+    import burler.http
+    import burler.soap
+
+    inside, messages, operations, bound = "", "", "", ""
+    for kind in kinds:
+        name = kind.partition(":")[2]
+        inside += f"""<xs:element name="{name}Asked"><xs:complexType/></xs:element><xs:element name="{name}Given">
+<xs:complexType><xs:sequence><xs:element name="{name}" type="{kind}" minOccurs="0" nillable="true"/>
+<xs:element name="Beside" type="xs:int" minOccurs="0"/></xs:sequence></xs:complexType></xs:element>"""
+        for way in ("Asked", "Given"):
+            messages += f'<w:message name="{name}{way}"><w:part name="p" element="t:{name}{way}"/></w:message>'
+        ways = f'<w:input message="t:{name}Asked"/><w:output message="t:{name}Given"/>'
+        operations += f'<w:operation name="{name}">{ways}</w:operation>'
+        literal = '<soap:body use="literal"/>'
+        ways = f'<soap:operation soapAction="x"/><w:input>{literal}</w:input><w:output>{literal}</w:output>'
+        bound += f'<w:operation name="{name}">{ways}</w:operation>'
+    web.pages.update(TYPES)
+    web.pages["/w"] = f"""<w:definitions xmlns:w="http://schemas.xmlsoap.org/wsdl/" xmlns:c="urn:crm:types"
+ xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:t="urn:t" targetNamespace="urn:t"><w:types>
+<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
+<xs:import namespace="urn:crm:types" schemaLocation="parts/types.xsd"/>{schema}{inside}</xs:schema></w:types>{messages}
+<w:portType name="P">{operations}</w:portType><w:binding name="B" type="t:P">
+<soap:binding transport="http://schemas.xmlsoap.org/soap/http"/>{bound}</w:binding>
+<w:service name="S"><w:port name="P" binding="t:B"><soap:address location="{web.url}/read"/></w:port></w:service>
+</w:definitions>"""
+    client = burler.soap.Client(f"{web.url}/w", http=burler.http.Client(web.url, retries=0))
+
+    def read(name, text):
+        web.pages["/read"] = envelope(f'<t:{name}Given xmlns:t="urn:t">{text}</t:{name}Given>')
+        return client.call(name)[name]
+
+    return read
+
+
 class Web:
     """A server.
 

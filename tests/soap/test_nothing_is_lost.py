@@ -6,7 +6,6 @@ import re
 import time
 
 import pytest
-from lxml import etree
 from soapserver import DATA, envelope
 
 import burler
@@ -14,7 +13,6 @@ import burler.http
 import burler.soap
 from burler.errors import HttpError, PagingError, SoapError
 from burler.testing import run_tap
-from support.internals import soap_reading
 
 XS = (
     'xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified"'
@@ -210,14 +208,15 @@ def test_white_space_of_tokens_says_nothing(service):
 # ---- objects and groups --------------------------------------------------------------------------------------------
 
 
-def in_xsd(tmp_path, inside, text):
-    """A row of the type Row, and its schema's fields."""
-    (tmp_path / "a.xsd").write_text(f"<xs:schema {XS}>{inside}</xs:schema>")
-    source = burler.wsdl(filepath=tmp_path / "a.xsd", element="Row")
-    types = source.read(where="x", config={})[0].types
-    return soap_reading.Reader(types).record(types.get_type("{urn:t}Row"))(
-        etree.fromstring(f'<Row xmlns="urn:t">{text}</Row>')
-    )
+@pytest.fixture
+def in_xsd(service):
+    """A row of the type Row."""
+
+    def read(types, text):
+        (row,) = client(service(types, answer(f"<Row>{text}</Row>"))).rows("List", rows="Row")
+        return row
+
+    return read
 
 
 ADDRESS = """<xs:complexType name="Address"><xs:sequence><xs:element name="City" type="xs:string" minOccurs="0"/>
@@ -227,11 +226,11 @@ ADDRESS = """<xs:complexType name="Address"><xs:sequence><xs:element name="City"
 <xs:element name="Many" type="t:Address" minOccurs="0" maxOccurs="9"/></xs:sequence></xs:complexType>"""
 
 
-def test_an_empty_object_that_may_not_be_null_is_an_object(tmp_path):
+def test_an_empty_object_that_may_not_be_null_is_an_object(in_xsd):
     text = "<One/><Maybe/><Nil/><Many/><Many><City>x</City></Many>"
     nothing = {"City": None, "Line": []}
     expected = {"One": nothing, "Maybe": None, "Nil": None, "Many": [nothing, {"City": "x", "Line": []}]}
-    assert in_xsd(tmp_path, ADDRESS, text) == expected
+    assert in_xsd(ADDRESS, text) == expected
 
 
 def element(name, more=""):
@@ -248,12 +247,12 @@ IN_GROUPS = {
 
 
 @pytest.mark.parametrize("kind", IN_GROUPS)
-def test_groups_that_repeat_in_groups_that_repeat(tmp_path, kind):
+def test_groups_that_repeat_in_groups_that_repeat(in_xsd, kind):
     group = f'<xs:group name="G"><xs:sequence>{element("In")}{element("Out", MAYBE)}</xs:sequence></xs:group>'
     row = f"<xs:sequence><xs:sequence {MANY}>{element('Day')}{IN_GROUPS[kind]}</xs:sequence></xs:sequence>"
     text = "<Day>1</Day><In>a</In><Out>b</Out><In>c</In><Day>2</Day><Day>3</Day><In>d</In>"
     one = [{"In": "a"}, {"Out": "b"}] if kind == "choice" else [{"In": "a", "Out": "b"}]
-    found = in_xsd(tmp_path, f'{group}<xs:complexType name="Row">{row}</xs:complexType>', text)
+    found = in_xsd(f'{group}<xs:complexType name="Row">{row}</xs:complexType>', text)
     assert found == {
         "_value_1": [
             {"Day": "1", "_value_1": [*one, {"In": "c"}]},
@@ -263,17 +262,17 @@ def test_groups_that_repeat_in_groups_that_repeat(tmp_path, kind):
     }
 
 
-def test_a_round_begins_with_what_stands_first_in_it(tmp_path):
+def test_a_round_begins_with_what_stands_first_in_it(in_xsd):
     """Also where the first field of a round is not always there."""
     row = f"<xs:sequence><xs:sequence {MANY}>{element('k', MAYBE)}{element('v')}</xs:sequence></xs:sequence>"
-    found = in_xsd(tmp_path, f'<xs:complexType name="Row">{row}</xs:complexType>', "<v>1</v><k>b</k><v>2</v><v>3</v>")
+    found = in_xsd(f'<xs:complexType name="Row">{row}</xs:complexType>', "<v>1</v><k>b</k><v>2</v><v>3</v>")
     assert found == {"_value_1": [{"v": "1"}, {"k": "b", "v": "2"}, {"v": "3"}]}
 
 
-def test_a_name_that_stands_twice_where_the_first_is_a_list(tmp_path):
+def test_a_name_that_stands_twice_where_the_first_is_a_list(in_xsd):
     row = f"<xs:sequence>{element('A', MANY)}{element('B')}{element('A')}</xs:sequence>"
     text = "<A>x</A><A>y</A><B>b</B><A>z</A>"
-    found = in_xsd(tmp_path, f'<xs:complexType name="Row">{row}</xs:complexType>', text)
+    found = in_xsd(f'<xs:complexType name="Row">{row}</xs:complexType>', text)
     assert found == {"A": ["x", "y"], "B": "b", "A__1": "z"}
 
 
