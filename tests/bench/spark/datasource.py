@@ -49,11 +49,11 @@ def _batches(source: Any) -> Iterator[Any]:
 def _sources() -> dict[str, Callable[[], Any]]:
     import bench_pages
 
-    from support.internals import spark_source
+    from pyspark_burler import DefaultSource
 
     bare = bench_pages.bare_source()
     return {
-        BURLER: lambda: spark_source.DefaultSource({"app": "bench_pages:tap", "stream": "std"}),
+        BURLER: lambda: DefaultSource({"app": "bench_pages:tap", "stream": "std"}),
         BARE: lambda: bare({}),
     }
 

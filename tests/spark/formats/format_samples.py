@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from burler.spark import record_type
-from support.internals import formats_base
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, 123456, tzinfo=dt.UTC)
 INTEGER, NUMBER, TEXT = {"type": "integer"}, {"type": "number"}, {"type": "string"}
@@ -49,7 +49,23 @@ FULL_ROW = {
 }
 
 
-def change(kind: Any, columns: Any = COLUMNS, **more: Any) -> formats_base.Change:
+@dataclass(frozen=True)
+class Change:
+    """What a table is asked to do: as an export asks it."""
+
+    kind: str
+    columns: Any
+    schema: Mapping[str, Any]
+    numbers: Mapping[str, int]
+    keys: tuple[str, ...] = ()
+    newer: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    partition_by: tuple[str, ...] = ()
+    file_count: int | None = None
+    check: Callable[[], None] = lambda: None
+
+
+def change(kind: str, columns: Any = COLUMNS, **more: Any) -> Change:
     """A change with the schema that the columns have, keys ``id`` and order ``at``."""
     from burler.spark import spark_schema
 
@@ -57,7 +73,7 @@ def change(kind: Any, columns: Any = COLUMNS, **more: Any) -> formats_base.Chang
     if kind == "merge":
         more.setdefault("keys", ("id",))
         more.setdefault("newer", ("at",))
-    return formats_base.Change(kind, columns, spark_schema(columns).jsonValue(), **more)
+    return Change(kind, columns, spark_schema(columns).jsonValue(), **more)
 
 
 def arrow(rows: list[Mapping[str, Any]], columns: Any = COLUMNS) -> Any:
