@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
+from unittest import mock
 
 from burler.spec import Finding
-from burler.verify import RunFacts, StreamFacts, Verification
+from burler.verify import RunFacts, StreamFacts, Verification, verify_messages
+from support.cli import burler
+
+FORMS = ("text", "json", "junit", "sarif", "html")
 
 HOSTILE = (
     "]]></failure>\x1b[31m\x00\ud800<&>\u202e\n|x",
@@ -84,3 +89,10 @@ def hostile(text: str) -> Verification:
         unchecked={"P606": text},
         gone=[text],
     )
+
+
+def report(shown: Verification, form: str, *more: str) -> bytes:
+    """``burler verify - --format FORM``, where that is what the messages have given."""
+    home = inspect.getmodule(verify_messages)
+    with mock.patch.object(home, "verify_messages", lambda *_given, **_options: shown):
+        return burler("verify", "-", "--format", form, *more).stdout

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from report_sample import HOSTILE, hostile, verification
+from report_sample import HOSTILE, hostile, report, verification
 
-from support.internals import verify_report
 from tests import browsers
 from tests.browsers import chromium, sideways, violations
 
@@ -22,7 +21,7 @@ def opened(browser, tmp_path):
 
     def open_page(shown, **options):
         path = tmp_path / "verify.html"
-        path.write_bytes(verify_report.report_bytes(shown, "html"))
+        path.write_bytes(report(shown, "html"))
         contexts.append(browser.new_context(**options))
         return browsers.opened(contexts[-1], path.as_uri())
 

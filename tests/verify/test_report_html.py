@@ -7,13 +7,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from report_sample import HOSTILE, HOSTILE_IDS, contacts, hostile, verification
+from report_sample import HOSTILE, HOSTILE_IDS, contacts, hostile, report, verification
 
 from burler.http import bearer
 from burler.spec import RULES, Finding
 from burler.testing import canary
 from burler.verify import RunFacts
-from support.internals import verify_report
 
 VOID = {"meta", "br", "wbr", "input"}
 KNOWN = VOID | {
@@ -65,7 +64,7 @@ class Page(HTMLParser):
 
 
 def as_html(verification) -> str:
-    return verify_report.report_bytes(verification, "html").decode()
+    return report(verification, "html").decode()
 
 
 def page(**more) -> Page:

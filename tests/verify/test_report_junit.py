@@ -5,10 +5,9 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 import pytest
-from report_sample import HOSTILE, HOSTILE_IDS, hostile, verification
+from report_sample import HOSTILE, HOSTILE_IDS, hostile, report, verification
 
 from burler.spec import Finding
-from support.internals import verify_report
 
 # What the schemas in use allow: elements, their attributes, those that must be there, what stands in them.
 GRAMMAR = {
@@ -44,7 +43,7 @@ def check(root: ET.Element) -> None:
 
 @pytest.mark.parametrize(("strict", "failures"), [(False, 1), (True, 2)], ids=["plain", "strict"])
 def test_a_suite_is_a_stream_and_a_case_a_rule(strict, failures):
-    root = ET.fromstring(verify_report.report_bytes(verification(), "junit", strict=strict))
+    root = ET.fromstring(report(verification(), "junit", *["--strict"] * strict))
     check(root)
     assert [suite.get("name") for suite in root] == ["tap", "audits", "contacts"]
     assert (root.get("failures"), len(root.findall(".//skipped"))) == (str(failures), 3)
@@ -58,7 +57,7 @@ def test_a_suite_is_a_stream_and_a_case_a_rule(strict, failures):
 
 def test_a_stream_may_be_called_as_the_whole_is():
     found = [Finding("C113", "no keys", "warning", "tap"), Finding("P601", "it failed", "error")]
-    root = ET.fromstring(verify_report.report_bytes(verification(findings=found), "junit"))
+    root = ET.fromstring(report(verification(findings=found), "junit"))
     check(root)
     assert [suite.get("name") for suite in root][:2] == ["the tap", "audits"]
     assert root.find("testsuite[@name='tap']/testcase[@name='C113 no-key']/system-out") is not None
@@ -67,7 +66,7 @@ def test_a_stream_may_be_called_as_the_whole_is():
 
 @pytest.mark.parametrize("text", HOSTILE, ids=HOSTILE_IDS)
 def test_what_xml_cant_hold_is_replaced(text):
-    root = ET.fromstring(verify_report.report_bytes(hostile(text), "junit"))
+    root = ET.fromstring(report(hostile(text), "junit"))
     check(root)
     (failure,) = root.iter("failure")
     assert failure.get("message")[:3] == text[:3]
@@ -75,7 +74,7 @@ def test_what_xml_cant_hold_is_replaced(text):
 
 def test_what_a_rule_of_behaviour_finds_of_a_stream_is_no_pass_of_the_tap():
     found = verification(findings=[Finding("P602", "a row came", "error", "contacts")], checked=["P601", "P602"])
-    root = ET.fromstring(verify_report.report_bytes(found, "junit"))
+    root = ET.fromstring(report(found, "junit"))
     check(root)
     cases = {case.get("name")[:4]: suite.get("name") for suite in root for case in suite}
     assert (cases["P601"], cases["P602"]) == ("tap", "contacts")

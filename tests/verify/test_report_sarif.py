@@ -7,9 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from report_sample import HOSTILE, HOSTILE_IDS, hostile, verification
-
-from support.internals import verify_report
+from report_sample import HOSTILE, HOSTILE_IDS, hostile, report, verification
 
 # The standard's objects as far as they are written: each property with its kind, those with "!" must be there.
 OBJECTS = {
@@ -69,7 +67,7 @@ def check(value: object, kind: object) -> None:
 
 
 def sarif(verification):
-    return json.loads(verify_report.report_bytes(verification, "sarif"))
+    return json.loads(report(verification, "sarif"))
 
 
 def test_results_name_their_rules_and_places():
