@@ -13,7 +13,6 @@ import burler
 from burler.config import check_config, environment_prefix, known_keys, load_config, variable_of
 from burler.errors import ConfigError, DeclarationError
 from burler.testing import run_tap
-from support.internals import settings
 
 SECRET = "canary-s3cr3t-config-0123456789abcdef"  # not a new one each time: it is part of names of tests
 
@@ -272,58 +271,6 @@ def test_a_run_checks_before_it_does_anything(caplog):
 
 
 # ---- settings ------------------------------------------------------------------------------------
-
-
-def test_settings_defaults_and_text():
-    assert settings.read_settings({}) == settings.Settings()
-    assert (settings.Settings().max_file_bytes, settings.Settings().page_max_rows, settings.Settings().start_date) == (
-        64 * 2**20,
-        1000,
-        None,
-    )
-    assert settings.read_settings({"page_max_rows": None, "more": 1}) == settings.Settings()
-    got = settings.read_settings(
-        {
-            "page_max_rows": "5",
-            "max_file_records": 7.0,
-            "page_max_age_seconds": "0.5",
-            "full_table_versions": "False",
-            "tap_id": "x",
-            "start_date": "2024-01-01T00:00:00Z",
-        }
-    )
-    assert got == settings.Settings(
-        page_max_rows=5, max_file_records=7, page_max_age_seconds=0.5, full_table_versions=False, tap_id="x",
-        start_date="2024-01-01T00:00:00Z",
-    )  # fmt: skip
-    assert settings.read_settings({"full_table_versions": True}).full_table_versions is True
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "wants"),
-    [
-        ("page_max_rows", [0, -1, 1.5, "x", "1.5", True, [], 10**400, "1e3"], "a whole number above 0"),
-        ("page_max_age_seconds", [0, "nan", "inf", float("inf"), "-1", 1e300, False, 10**400], "a number above 0"),
-        ("full_table_versions", [1, "yes", "", 0.0], "true or false"),
-        ("start_date", [5, True, {}], "text"),
-    ],
-)
-def test_settings_of_the_wrong_kind(name, values, wants):
-    for value in values:
-        with pytest.raises(ConfigError, match=f"setting '{name}' must be {wants}"):
-            settings.read_settings({name: value})
-
-
-def test_settings_report_everything_at_once():
-    with pytest.raises(ConfigError) as caught:
-        settings.read_settings({"page_max_rows": "x", "max_file_bytes": 0, "tap_id": 5})
-    assert len(str(caught.value).splitlines()) == 3
-
-
-def test_every_setting_says_what_it_is():
-    import dataclasses
-
-    assert all(len(field.metadata["about"]) > 20 for field in dataclasses.fields(settings.Settings))
 
 
 def test_a_misspelt_key_is_named_in_the_error_and_no_variable_that_nobody_reads():
