@@ -1,74 +1,65 @@
-"""The file that ``acknowledge_state_file`` names: how it is read, and when."""
+"""The file that ``acknowledge_state_file`` names: how it is read, whatever is done to it, and how much of it."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confirming import LATER, Looking, message, state
-from hypothesis import given, settings
+from confirming import LATER, Beside, Looking, bytes_read, message, state
+from hypothesis import given
 from hypothesis import strategies as st
 
-from burler.errors import StateError
-from burler.singer import merge_states, parse_state
+ROW = json.dumps({"type": "RECORD", "stream": "a", "record": {"id": 1, "at": 5}}) + "\n"
+ROWS = ROW * (20_000_000 // len(ROW))
+WITH_WORD = json.dumps({"type": "RECORD", "stream": "a", "record": {"bookmarks": "x" * 100}}) + "\n"
 
 
 @pytest.fixture(params=[False, True], ids=["full", "touched"])
-def either(request: pytest.FixtureRequest, tmp_path: Path) -> Looking:
-    return Looking(tmp_path / "state.json", merge=request.param)
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Looking]:
+    made = Looking(tmp_path / "state.json", touched=request.param)
+    yield made
+    made.end()
 
 
 @pytest.fixture
-def full(tmp_path: Path) -> Looking:
-    return Looking(tmp_path / "state.json")
-
-
-@pytest.fixture
-def touched(tmp_path: Path) -> Looking:
-    return Looking(tmp_path / "state.json", merge=True)
+def full(tmp_path: Path) -> Iterator[Looking]:
+    made = Looking(tmp_path / "state.json")
+    yield made
+    made.end()
 
 
 # ---- what is read -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        json.dumps(state(5)),
-        json.dumps(state(5)) + "\n",
-        "\ufeff" + json.dumps(state(5)),
-        json.dumps(state(5), indent=2),
-        json.dumps(state(5), indent=0) + "\n",
-        json.dumps({"type": "STATE", "value": state(5)}, indent=4),
-        message(5),
-        message(5).replace("STATE", "state"),
-        (message(4) + message(5)).replace("STATE", "state"),
-        "".join(f"  {line}\n" for line in (message(4) + message(5)).splitlines()),
-        message(3) + message(4) + message(5),
-        json.dumps(state(4)) + "\n" + json.dumps(state(5)) + "\n",
-        message(4) + message(5) + "\n\n",
-        (message(4) + message(5)).replace("\n", "\r\n"),
-        message(4) + message(5) + message(6)[:30],  # torn
-        message(4) + message(5) + LATER + "\nTraceback: no JSON\n",
-        message(4) + message(5).rstrip(),  # whole, its end is to come
-    ],
-)
-def test_it_is_read_as_a_state_that_a_run_is_given(either: Looking, text: str):
-    either.write(text)
-    assert either.look() == state(5)
-
-
-def test_of_full_states_the_last_one_counts_and_touched_ones_add_up(full: Looking, tmp_path: Path):
-    other = Looking(tmp_path / "other", merge=True)
-    first, then = {"bookmarks": {"a": {"id": 1, "x": 2}, "b": {"id": 7}}}, {"bookmarks": {"a": {"id": 2, "x": None}}}
-    for one in (full, other):
-        one.write(json.dumps(first) + "\n" + json.dumps(then) + "\n")
-    assert full.look() == then
-    assert other.look() == {"bookmarks": {"a": {"id": 2}, "b": {"id": 7}}}
+def test_it_is_read_as_a_state_that_a_run_is_given(either: Looking):
+    forms = [
+        lambda n: json.dumps(state(n)),
+        lambda n: json.dumps(state(n)) + "\n",
+        lambda n: "\ufeff" + json.dumps(state(n)),
+        lambda n: json.dumps(state(n), indent=2),
+        lambda n: json.dumps(state(n), indent=0) + "\n",
+        lambda n: json.dumps({"type": "STATE", "value": state(n)}, indent=4),
+        message,
+        lambda n: message(n).replace("STATE", "state"),
+        lambda n: (message(n - 1) + message(n)).replace("STATE", "state"),
+        lambda n: "".join(f"  {line}\n" for line in (message(n - 1) + message(n)).splitlines()),
+        lambda n: message(n - 2) + message(n - 1) + message(n),
+        lambda n: json.dumps(state(n - 1)) + "\n" + json.dumps(state(n)) + "\n",
+        lambda n: message(n - 1) + message(n) + "\n\n",
+        lambda n: (message(n - 1) + message(n)).replace("\n", "\r\n"),
+        lambda n: message(n - 1) + message(n) + message(n + 1)[:30],  # torn
+        lambda n: message(n - 1) + message(n) + LATER + "\nTraceback: no JSON\n",
+        lambda n: message(n - 1) + message(n).rstrip(),  # whole, its end is to come
+    ]
+    for number, form in enumerate(forms, 1):
+        either.write(form(4 * number))
+        assert either.look() == 4 * number, form(4 * number)
+        assert either.look() is None
 
 
 def test_it_stays_the_same_file_when_user_code_goes_to_another_folder(tmp_path: Path, monkeypatch: Any):
@@ -76,141 +67,153 @@ def test_it_stays_the_same_file_when_user_code_goes_to_another_folder(tmp_path: 
     here = Looking(Path("state.json"))
     (tmp_path / "state.json").write_text(message(1))
     monkeypatch.chdir("/")
-    assert here.look() == state(1)
-
-
-# ---- when ---------------------------------------------------------------------------------------------------
-
-
-def test_it_is_looked_at_each_10_seconds(full: Looking):
-    assert full.confirmed.is_due
-    full.confirmed.look()
-    for _ in range(9):
-        full.clock.advance(1)
-        assert not full.confirmed.is_due
-    full.clock.advance(1)
-    assert full.confirmed.is_due
-
-
-def test_a_file_that_stays_as_it_is_is_read_twice_and_then_no_more(either: Looking, monkeypatch: Any):
-    reads = []
-    content = type(either.confirmed._lines).read
-
-    def read(self: Any, file: Any, there: Any) -> Any:
-        reads.append(there.st_size)
-        return content(self, file, there)
-
-    monkeypatch.setattr(type(either.confirmed._lines), "read", read)
-    either.write(message(1))
-    assert [either.look() for _ in range(5)] == [state(1), state(1), None, None, None]
-    assert len(reads) == 2
+    assert here.look() == 1
+    here.end()
 
 
 def test_a_change_that_its_time_and_size_do_not_show_is_seen(either: Looking):
     """A second writing within one tick of the file system's clock."""
     either.write(message(1))
     before = either.path.stat()
-    assert either.look() == state(1)
+    assert either.look() == 1
     either.write(message(2))
     os.utime(either.path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert either.look() == state(2)
+    assert either.look() == 2
 
 
 # ---- what is done to it ---------------------------------------------------------------------------------
 
 
-def test_it_grows(either: Looking):
-    for number in range(1, 30):
+def test_it_grows_by_lines_and_by_halves_of_lines(either: Looking):
+    for number in range(1, 20):
         either.add(message(number) + LATER.strip() + "\n")
-        assert either.look() == state(number)
-
-
-def test_it_grows_by_halves_of_lines(either: Looking):
-    either.add(message(1))
-    for number in range(2, 20):
+        assert either.look() == number
+    for number in range(20, 40):
         half = len(message(number)) // 2
         either.add(message(number)[:half])
-        assert either.look() == state(number - 1)
+        assert either.look() is None
         either.add(message(number)[half:])
-        assert either.look() == state(number)
+        assert either.look() == number
 
 
 def test_it_is_replaced_rotated_truncated_and_written_anew(either: Looking):
     either.write(message(1) * 100)
-    assert either.look() == state(1)
-    either.replace(json.dumps(state(2)))
-    assert either.look() == state(2)
+    assert either.look() == 1
+    beside = either.path.with_suffix(".new")
+    beside.write_text(json.dumps(state(2)))
+    beside.rename(either.path)
+    assert either.look() == 2
     either.path.rename(either.path.with_suffix(".1"))
     assert either.look() is None
     either.write(message(3))
-    assert either.look() == state(3)
+    assert either.look() == 3
     either.write(message(4) * 200)  # the same file, longer than what was read of it
-    assert either.look() == state(4)
+    assert either.look() == 4
     either.write(json.dumps(state(5)))
-    assert either.look() == state(5)
+    assert either.look() == 5
 
 
-def test_what_is_gone_from_a_file_of_one_state_is_gone(either: Looking):
-    either.write(json.dumps({"bookmarks": {"a": {"id": 1}, "b": {"id": 1}}}))
-    either.look()
-    either.write(json.dumps(state(2)))
-    assert either.look() == state(2)
+def test_written_in_place_with_the_same_size_and_end(either: Looking):
+    """As `cp` does it; only what stands in front has changed."""
+    for number in (1, 2, 3):
+        line = json.dumps({"bookmarks": {"a": {"id": number}, "b": {"text": "z" * 50_000}}}) + "\n"
+        either.write(line + ROW * 2)
+        assert either.look() == number
 
 
-def test_a_growing_file_is_not_read_from_its_beginning_each_time(either: Looking, monkeypatch: Any):
-    """It may have grown for years."""
-    either.write(message(1) * 40_000)
-    assert either.path.stat().st_size > 2_000_000
-    assert either.look() == state(1)
-    read = 0
-
-    class Counting:
-        def __init__(self, file: Any) -> None:
-            self.file = file
-
-        def seek(self, *args: int) -> int:
-            return int(self.file.seek(*args))
-
-        def read(self, *args: int) -> bytes:
-            nonlocal read
-            content = self.file.read(*args)
-            read += len(content)
-            return bytes(content)
-
-    reader = type(either.confirmed._lines).read
-    monkeypatch.setattr(
-        type(either.confirmed._lines), "read", lambda self, file, there: reader(self, Counting(file), there)
-    )
-    for number in range(2, 12):
-        either.add(message(number))
-        assert either.look() == state(number)
-    assert 0 < read < 1_000_000
-
-
-@pytest.mark.parametrize("rows", [1, 3000])
-def test_a_line_longer_than_a_block_and_a_state_far_in_front_of_the_end(either: Looking, rows: int):
-    big = {"bookmarks": {"a": {"id": 7, "stream_state": {"seen": ["x" * 50] * 20_000}}}}
-    row = json.dumps({"type": "RECORD", "stream": "a", "record": {"text": "y" * 1000, "bookmarks": 1}}) + "\n"
-    either.write(json.dumps({"type": "STATE", "value": big}) + "\n" + row * rows)
-    assert either.look() == big
-
-
-ENTRIES = st.dictionaries(st.sampled_from("ab"), st.none() | st.fixed_dictionaries({"id": st.integers(0, 9)}))
-CHANGES = st.fixed_dictionaries({"bookmarks": ENTRIES})
-
-
-@settings(max_examples=60)
-@given(changes=st.lists(CHANGES, min_size=1, max_size=12), cuts=st.lists(st.integers(0, 400), max_size=8))
-def test_touched_states_add_up_wherever_the_looks_fall(
-    tmp_path_factory: Any, changes: list[dict[str, Any]], cuts: list[int]
-):
-    """As one reading of the whole lines would."""
-    here = Looking(tmp_path_factory.mktemp("touched") / "state", merge=True)
-    content = "".join(json.dumps({"type": "STATE", "value": one}) + "\n" for one in changes).encode()
-    latest = None
+@given(cuts=st.lists(st.integers(0, 1500), max_size=12))
+def test_touched_states_add_up_wherever_the_looks_fall(tmp_path_factory: Any, cuts: list[int]):
+    """Each line carries what has changed since the one before: the position changes with every third."""
+    here = Beside(tmp_path_factory.mktemp("touched") / "state", state_scope="touched")
+    said = [(number, {"lsn": number // 3}) for number in range(1, 20)]
+    here.say(*said)
+    lines = [state(number, position if number % 3 == 0 or number == 1 else None) for number, position in said]
+    content = "".join(json.dumps({"type": "STATE", "value": line}) + "\n" for line in lines)
+    done = 0
     for cut in [*sorted(cuts), len(content)]:
-        here.add(content[here.path.stat().st_size if here.path.exists() else 0 : cut].decode())
-        latest = here.look() or latest
-        with contextlib.suppress(StateError):  # nothing whole yet
-            assert (latest or {}) == parse_state(content[:cut], source="file", merge=True)
-    assert (latest or {}) == merge_states(changes)
+        with here.path.open("a") as file:
+            file.write(content[done:cut])
+        done = max(done, min(cut, len(content)))
+        whole = content[: done + 1].count("\n")  # of the last one only its end may lack
+        assert (here.page() or [None])[-1] == (said[whole - 1] if whole else None)
+    assert not here.end().result.errors
+
+
+# ---- how much of it is read -------------------------------------------------------------------------------
+
+
+def test_a_huge_file_is_read_once_by_pieces(either: Looking, caplog: pytest.LogCaptureFixture):
+    """It may have grown for years. Without a state: a megabyte each time, to see what kind of file it is."""
+    either.write(ROWS)
+    before = bytes_read()
+    tracemalloc.start()
+    try:
+        assert either.look() is None
+        assert tracemalloc.get_traced_memory()[1] < 18_000_000
+    finally:
+        tracemalloc.stop()
+    assert bytes_read() - before < 1.3 * len(ROWS)
+    before = bytes_read()
+    for _ in range(5):
+        either.add(ROW)
+        assert either.look() is None
+    assert bytes_read() - before < 12_000_000
+    [said] = [one.getMessage() for one in caplog.records if "acknowledge_state_file" in one.getMessage()]
+    assert "holds no line with a state" in said
+    either.add(message(5) + ROW)
+    assert either.look() == 5
+    either.add(ROWS)
+    assert either.look() is None
+    before = bytes_read()
+    for _ in range(10):
+        either.add(ROW)
+        assert either.look() is None
+    either.add(message(6))
+    assert either.look() == 6
+    assert bytes_read() - before < 1_500_000
+
+
+def test_a_huge_text_is_not_read_whole(full: Looking, caplog: pytest.LogCaptureFixture):
+    full.write("no JSON\n" * (20_000_000 // 8))
+    tracemalloc.start()
+    try:
+        for _ in range(5):
+            assert full.look() is None
+        assert tracemalloc.get_traced_memory()[1] < 18_000_000
+    finally:
+        tracemalloc.stop()
+    [said] = [one.getMessage() for one in caplog.records if "acknowledge_state_file" in one.getMessage()]
+    assert "more than 16 MiB" in said
+
+
+def test_a_line_without_an_end_is_passed_over_and_read_once(full: Looking):
+    """Longer than any that is waited for."""
+    full.write(message(1))
+    with full.path.open("a") as file:
+        file.write('{"bookmarks": {"a": {"id": 7}}, "x": "')
+        for _ in range(72):
+            file.write("y" * 1_000_000)
+    assert full.look() == 1
+    before = bytes_read()
+    for _ in range(5):
+        full.add("z")
+        assert full.look() is None
+    assert bytes_read() - before < 1_500_000
+    full.add(message(9))  # the end of that line, where a look begins
+    assert full.look() is None
+    full.add(message(2))
+    assert full.look() == 2
+
+
+def test_a_state_of_megabytes_counts_in_front_of_rows_and_over_many_lines(either: Looking):
+    position = {"seen": ["x" * 50] * 30_000}
+    either.say((100, position), 101)
+    either.write(message(1) + json.dumps({"type": "STATE", "value": state(100, position)}) + "\n" + WITH_WORD * 30_000)
+    assert either.look() == (100, position)
+    either.add(ROW)
+    assert either.look() is None
+    text = json.dumps(state(101, position), indent=1)
+    either.write(text[:1_200_000])
+    assert either.look() is None
+    either.write(text)
+    assert either.look() == (101, position)
