@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import burler
-from burler.testing import FakeClock
-from support.internals import memory_sink, run_report, runtime_run
+from burler.testing import FakeClock, run_tap
+from support.taps import command
 
 SCHEMA = {"properties": {"id": {"type": "integer"}, "at": {"type": "string", "format": "date-time"}}}
 
@@ -25,11 +26,19 @@ def tap() -> burler.Tap:
     return burler.tap("tap-t")
 
 
-def tail(tap: burler.Tap, clock: FakeClock, rounds: int = 5, **config: Any) -> run_report.Report:
-    report = run_report.Report(clock.now, clock.monotonic)
+def tail(tap: burler.Tap, clock: FakeClock, rounds: int = 5, **config: Any) -> None:
     settings = {"tail": True, "tail_max_rounds": rounds, "new_record_polling_interval_ms": 10_000, **config}
-    runtime_run.run(tap, settings, memory_sink.MemorySink(), clock=clock, report=report)
-    return report
+    run_tap(tap, settings, clock=clock)
+
+
+def report_of(tap: burler.Tap, folder: Path, rounds: int) -> dict[str, Any]:
+    """The report of a tail by the command."""
+    (folder / "config.json").write_text(
+        json.dumps({"tail": True, "tail_max_rounds": rounds, "new_record_polling_interval_ms": 1})
+    )
+    command(tap, "run", "--config", folder / "config.json", "--report", folder / "report.json")
+    found: dict[str, Any] = json.loads((folder / "report.json").read_text())
+    return found
 
 
 def messages(caplog: pytest.LogCaptureFixture, level: int, *words: str) -> list[str]:
@@ -77,9 +86,9 @@ def test_a_plain_run_says_what_it_always_said(tap: burler.Tap, clock: FakeClock,
     assert points(caplog) == [("rows", 3)]
 
 
-def test_the_report_adds_up_rounds_and_what_was_out_already(tap: burler.Tap, clock: FakeClock):
+def test_the_report_adds_up_rounds_and_what_was_out_already(tap: burler.Tap, tmp_path: Path):
     counting(tap)
-    (one,) = tail(tap, clock).to_json()["streams"]
+    (one,) = report_of(tap, tmp_path, 5)["streams"]
     assert {key: one[key] for key in ("rounds", "rows", "updated", "status", "bookmark_from", "bookmark_to")} == {
         "rounds": 5,
         "rows": 11,
@@ -105,13 +114,13 @@ def test_the_watch_knows_the_bookmark_that_a_stream_without_order_ends_at(
     assert line.endswith("2 polls, bookmark 2026-01-01T00:00:10+00:00 (0.0 s behind)")
 
 
-def test_rows_that_were_skipped_are_counted_once(tap: burler.Tap, clock: FakeClock):
+def test_rows_that_were_skipped_are_counted_once(tap: burler.Tap, tmp_path: Path):
     @tap.sync("rows", key_properties="id", on_bad_record="skip", replication_key="id", order="asc", schema=SCHEMA)
     def rows(stream: Any) -> Any:
         first = (stream.bookmark or 0) + 1
         return [{"id": first}, {"id": first + 1, "at": 5}]
 
-    (one,) = tail(tap, clock, rounds=7).to_json()["streams"]
+    (one,) = report_of(tap, tmp_path, 7)["streams"]
     assert (one["rows"], one["skipped"]) == (7, 7)
 
 
@@ -153,7 +162,7 @@ def test_many_partitions_are_told_once(tap: burler.Tap, clock: FakeClock, caplog
 
 
 def test_parts_that_fail_are_errors_in_the_lines_and_no_failure_of_the_stream(
-    tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ):
     @tap.partitions("rows")
     def parts() -> Any:
@@ -166,10 +175,10 @@ def test_parts_that_fail_are_errors_in_the_lines_and_no_failure_of_the_stream(
             raise ValueError("no luck")
 
     with caplog.at_level(logging.INFO, logger="burler"):
-        report = tail(tap, clock, rounds=3)
+        tail(tap, clock, rounds=3)
     (line,) = messages(caplog, logging.INFO, "stream 'rows': ", "errors")
     assert line.endswith("3 polls, 3 errors, the last: ValueError: no luck")
-    (one,) = report.to_json()["streams"]
+    (one,) = report_of(tap, tmp_path, 3)["streams"]
     assert (one["status"], one["error_count"], one["rounds"]) == ("failed", 3, 3)
 
 
@@ -185,19 +194,23 @@ def test_a_stream_that_fails_now_and_then(tap: burler.Tap, clock: FakeClock, cap
         return [{"id": len(called)}]
 
     with caplog.at_level(logging.INFO, logger="burler"):
-        report = tail(tap, clock, rounds=6)
-    by_name = {one["stream"]: one for one in report.to_json()["streams"]}
-    weak_one = by_name["weak"]
-    assert (weak_one["rounds"], weak_one["error_count"], weak_one["rows"]) == (6, 3, 3)
-    assert report.to_json()["totals"]["streams_failed"] == 0
+        tail(tap, clock, rounds=6)
     assert dict(points(caplog)) == {"rows": 13, "weak": 3}
 
 
-def test_rows_that_come_again_since_a_round_failed_are_no_updated_rows(tap: burler.Tap, clock: FakeClock):
+def test_a_stream_that_has_recovered_has_not_failed_and_rows_that_come_again_are_no_updated_ones(
+    tap: burler.Tap, tmp_path: Path
+):
+    called: list[int] = []
+
     @tap.sync("rows", key_properties="id", replication_key="at", schema=SCHEMA)
     def rows() -> Any:
+        called.append(1)
         yield {"id": 1, "at": "2024-01-01T00:00:00Z"}
-        raise ConnectionError("gone")
+        if len(called) == 1:
+            raise ConnectionError("gone")
 
-    (one,) = tail(tap, clock, rounds=4).to_json()["streams"]
-    assert (one["rows"], one["updated"], one["counts"]["repeated"], one["rounds"]) == (1, 1, 3, 4)
+    found = report_of(tap, tmp_path, 3)
+    (one,) = found["streams"]
+    assert (one["rows"], one["updated"], one["counts"]["repeated"], one["rounds"]) == (1, 1, 2, 3)
+    assert (one["status"], one["error_count"], found["totals"]["streams_failed"]) == ("succeeded", 1, 0)
