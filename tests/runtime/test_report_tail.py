@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import burler
-from burler.testing import FakeClock, run_tap
+from burler.testing import FakeClock, canary, run_tap
 from support.taps import command
 
 SCHEMA = {"properties": {"id": {"type": "integer"}, "at": {"type": "string", "format": "date-time"}}}
@@ -214,3 +216,106 @@ def test_a_stream_that_has_recovered_has_not_failed_and_rows_that_come_again_are
     (one,) = found["streams"]
     assert (one["rows"], one["updated"], one["counts"]["repeated"], one["rounds"]) == (1, 1, 2, 3)
     assert (one["status"], one["error_count"], found["totals"]["streams_failed"]) == ("succeeded", 1, 0)
+
+
+# ---- lines of an interval -------------------------------------------------------------------------
+
+
+def streams_told(caplog: pytest.LogCaptureFixture) -> dict[str, list[str]]:
+    """What the log says of each stream now and then."""
+    found: dict[str, list[str]] = {}
+    for text in messages(caplog, logging.INFO, "stream '", " poll"):
+        name, _, told = text.removeprefix("stream '").partition("': ")
+        found.setdefault(name, []).append(told)
+    return found
+
+
+def shape_of(told: str) -> str:
+    """Without its numbers and times."""
+    return re.sub(r"\d[\d.:TZ+-]*", "N", told)
+
+
+def test_the_lines_of_an_interval_are_those_of_the_docs(
+    tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    """docs/reports.md shows them with numbers of its own."""
+    monkeypatch.setattr("random.random", lambda: 1.0)
+
+    @tap.sync("orders", key_properties="id", replication_key="at", order="asc", schema=SCHEMA)
+    def orders(stream: Any) -> Any:
+        now = clock.now()
+        if stream.bookmark is not None:
+            yield {"id": 1, "at": stream.bookmark}
+        yield {"id": 1, "at": (now - dt.timedelta(seconds=3.25)).isoformat()}
+
+    @tap.sync("users", key_properties="id", replication_key="id", schema=SCHEMA)
+    def users() -> Any:
+        raise HTTPError("500 Server Error")
+        yield
+
+    with caplog.at_level(logging.INFO, logger="burler"):
+        tail(tap, clock, rounds=10, tail_max_retries="forever")
+    page = (Path(burler.__file__).parents[1] / "docs" / "reports.md").read_text(encoding="utf-8")
+    for name in ("orders", "users"):
+        [like] = [line for line in page.splitlines() if f"INFO stream '{name}': " in line]
+        assert shape_of(like.partition("': ")[2]) in map(shape_of, streams_told(caplog)[name])
+    first, *others = messages(caplog, logging.INFO, "tail: ")
+    assert re.fullmatch(
+        r"tail: \d+ rows in 60 s, 2 streams, 1 of them failing, (last STATE \d+ s ago|no STATE yet)", first
+    ), first
+    assert others, "it comes each time, also where nothing came"
+    counted = dict.fromkeys(name for name, _ in points(caplog))
+    assert list(counted) == ["orders", "users"], "each stream has one line at least"
+
+
+LAGS = {
+    "2025-12-31T23:59:00Z": "60 s",
+    "2025-12-31T23:59:00.2500001Z": "60 s",
+    "2026-01-01T01:59:00+02:00": "60 s",
+    "2025-12-31": "24 h",
+    "2026-01-01T00:00:09Z": "0.0 s",
+    "2025-12-31T23:59:00": None,
+    "2025-13-31": None,
+    "2025-W52-3": None,
+    "20251231": None,
+    1767225600: None,
+    1.5: None,
+}
+
+
+def test_the_lag_of_a_bookmark_that_is_a_time(tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture):
+    for number, bookmark in enumerate(LAGS):
+
+        @tap.sync(f"s{number}", replication_key="id", bookmark_strategy="manual", schema={"properties": {"id": {}}})
+        def rows(stream: Any, bookmark: Any = bookmark) -> Any:
+            stream.save_bookmark(bookmark)
+            yield {"id": bookmark}
+
+    with caplog.at_level(logging.INFO, logger="burler"):
+        tail(tap, clock, rounds=1)
+    for number, (bookmark, lag) in enumerate(LAGS.items()):
+        [told] = streams_told(caplog)[f"s{number}"]
+        assert told == f"1 row in 0.0 s, 1 poll, bookmark {bookmark}" + (f" ({lag} behind)" if lag else "")
+
+
+def test_no_secret_is_in_a_line_and_an_error_that_goes_on_and_on_is_cut(
+    tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture
+):
+    secret = canary("password")
+    tap = burler.tap("tap-t", config_spec=["password"])
+    tap.partitions("rows")(lambda: [{"n": 1}])
+
+    @tap.sync("rows", key_properties="id", replication_key="id", schema=SCHEMA)
+    def rows(partition: Any) -> Any:
+        raise ValueError(f"token {secret}\nrefused " + "x" * 100_000)
+        yield
+
+    with caplog.at_level(logging.INFO, logger="burler"):
+        tail(tap, clock, rounds=2, password=secret)
+    [told] = streams_told(caplog)["rows"]
+    assert "2 errors, the last: ValueError: token *** refused xxx" in told
+    assert len(told) < 500
+
+
+class HTTPError(Exception):
+    pass
