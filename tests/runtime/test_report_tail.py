@@ -259,7 +259,7 @@ def test_the_lines_of_an_interval_are_those_of_the_docs(
     for name in ("orders", "users"):
         [like] = [line for line in page.splitlines() if f"INFO stream '{name}': " in line]
         assert shape_of(like.partition("': ")[2]) in map(shape_of, streams_told(caplog)[name])
-    first, *others = messages(caplog, logging.INFO, "tail: ")
+    first, *others = messages(caplog, logging.INFO, "tail: ", " rows in ")
     assert re.fullmatch(
         r"tail: \d+ rows in 60 s, 2 streams, 1 of them failing, (last STATE \d+ s ago|no STATE yet)", first
     ), first
