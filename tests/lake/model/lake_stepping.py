@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import secrets
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 from unittest import mock
@@ -213,5 +214,5 @@ def writer(work: Callable[[Run], object], me: int, *, waits: int = 2, patient: b
 @contextlib.contextmanager
 def _chance(run: Run) -> Iterator[None]:
     """What burler draws is the same whenever the run is repeated."""
-    with mock.patch("secrets.token_hex", run.chance):
+    with mock.patch.object(secrets, "token_hex", run.chance):
         yield

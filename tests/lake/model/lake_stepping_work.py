@@ -85,6 +85,10 @@ def _publish(run: Run, path: str, row: bytes) -> None:
         file.publish(path)
 
 
+def _no_thread(_locks: lake_locks.Locks) -> None:
+    """Not a mock of mock's own making: each of thousands of runs would wait for it."""
+
+
 class _StandingClock:
     def now(self) -> dt.datetime:
         return NOON
@@ -113,7 +117,7 @@ def whole_writer(*, variant: int = 0, commits: int = 1, tail: bool = False) -> C
             should_stop=run.tired,
             pace=run.pace,
         )
-        with mock.patch.object(lake_locks.Locks, "_begin_to_beat"), writer:
+        with mock.patch.object(lake_locks.Locks, "_begin_to_beat", _no_thread), writer:
             writer.schema(schema)
             for number in range(commits):
                 line = b'{"type":"RECORD","stream":"s","record":%s}\n' % _row(run, number)
