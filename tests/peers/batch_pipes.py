@@ -1,17 +1,18 @@
-"""``tap | target`` with batch files between them: the source, both ends as processes, and what a target has loaded."""
+"""``tap | target`` with batch files between them: the source, a target as a process, and what it has loaded."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from postgres_server import Database
+
+from support.cli import burler, script
 
 PROGRAMS = Path(__file__).parent / "programs"
 TEXTS = ["", " ", "null", "a,b\n\"c\"; 'd'\t\\", "\u00fc\u4e2d\U0001f600\u2028", "1.0", "true", None]
@@ -83,8 +84,17 @@ class Pipe:
         config, given = self.folder / "config.json", self.folder / "state.json"
         config.write_text(json.dumps({} if batch_config is None else {"batch_config": batch_config}))
         given.write_text(state or "{}")
-        command = [sys.executable, PROGRAMS / "tap_batched.py", "--config", config, "--state", given, *args]
-        return self.run(command, b"", SOURCE=str(source), SUFFIX=suffix).splitlines(keepends=True)
+        words = ["--config", config, "--state", given, *args]
+        environment = {**self.environment, "SOURCE": str(source), "SUFFIX": suffix}
+        done = script(PROGRAMS / "tap_batched.py", *words, **environment)
+        assert done.code == 0, done.stderr[-3000:]
+        return done.stdout.splitlines(keepends=True)
+
+    def burler(self, *words: Any, given: bytes = b"") -> bytes:
+        """``burler ...`` to its end; what it wrote."""
+        done = burler(*words, stdin=given, **self.environment)
+        assert done.code == 0, done.stderr[-3000:]
+        return done.stdout
 
     def load(self, target: list[Any], lines: list[bytes]) -> str:
         """A target's run over messages; the last STATE that it wrote."""

@@ -1,14 +1,12 @@
 """``burler batch pack`` and ``expand`` between taps and targets that burler has not made."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 import same_taps
 from batch_pipes import Files, Pipe, messages, own, parsed, without_nulls, write_source
 
-BURLER = [sys.executable, "-m", "burler"]
 SDK_TAP = Path(same_taps.__file__)
 
 
@@ -54,7 +52,7 @@ def test_pack_gives_the_records_of_any_tap_to_a_target_as_files(tmp_path, peers)
     loaded = Files(tmp_path / "records", pipe)
     last = pipe.load(loaded.command, [given])
     for form in ("jsonl", "parquet"):
-        packed = pipe.run([*BURLER, "batch", "pack", "--format", form, "--storage", tmp_path / "files"], given)
+        packed = pipe.burler("batch", "pack", "--format", form, "--storage", tmp_path / "files", given=given)
         assert {message["type"] for message in messages(packed.splitlines())} == {"SCHEMA", "BATCH", "STATE"}
         batches = Files(tmp_path / form, pipe)
         assert json.loads(pipe.load(batches.command, [packed])) == json.loads(last)
@@ -68,7 +66,7 @@ def test_expand_gives_the_files_of_an_sdk_tap_to_a_target_of_records(tmp_path, p
     storage = {"root": f"file://{tmp_path}/files"}
     given = sdk_tap(pipe, {"encoding": {"format": "jsonl", "compression": "gzip"}, "storage": storage, "batch_size": 2})
     assert [message["type"] for message in messages(given.splitlines())].count("BATCH") == 4
-    expanded = pipe.run([*BURLER, "batch", "expand"], given)
+    expanded = pipe.burler("batch", "expand", given=given)
     rows, state = old_target(pipe, old_peers, expanded)
     assert rows == {name: parsed(list(map(json.dumps, same_taps.ROWS))) for name in ("contacts", "companies")}
     assert state == json.loads(given.splitlines()[-1])["value"]
@@ -88,7 +86,7 @@ def test_expand_gives_files_of_every_kind_to_a_target_of_records(tmp_path, peers
     """What no target reads becomes what each one reads; the rows are those of a RECORD run."""
     pipe = Pipe(tmp_path, peers)
     given = b"".join(pipe.tap(source, {"encoding": encoding, "storage": {"root": str(tmp_path / "files")}}))
-    rows, state = old_target(pipe, old_peers, pipe.run([*BURLER, "batch", "expand"], given))
+    rows, state = old_target(pipe, old_peers, pipe.burler("batch", "expand", given=given))
     assert state == json.loads(given.splitlines()[-1])["value"]
     if encoding["format"] == "jsonl":
         assert rows == records

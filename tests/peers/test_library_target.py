@@ -1,15 +1,14 @@
 """A target that others built on the Singer SDK loads what tap_library writes, and keeps what has not changed."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import tap_library
 from burler.testing import canary
+from support.cli import burler
 from tap_library.data import Library, Size
 from tap_library.server import Server
 
@@ -25,7 +24,7 @@ def library(tmp_path):
 
 @pytest.fixture
 def load(tmp_path, peers, postgres, library, monkeypatch):
-    """tap | target, as operators run them, each time with the state that the target wrote last; the tap's messages."""
+    """tap | target, each time with the state that the target wrote last; the tap's messages."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     _made, server = library
     config, state = tmp_path / "config-target.json", tmp_path / "state.json"
@@ -34,18 +33,14 @@ def load(tmp_path, peers, postgres, library, monkeypatch):
     given = {"TAP_LIBRARY_BASE_URL": server.url, "TAP_LIBRARY_ACCESS_TOKEN": server.token}
 
     def once(*more):
-        line = [sys.executable, "-m", "burler", "run", str(Path(tap_library.__file__).parent), *more]
-        line += ["--state", str(state)] if state.exists() else []
-        messages = tmp_path / "messages.jsonl"
-        with open(messages, "wb") as out:
-            tap = subprocess.run(line, stdout=out, stderr=subprocess.PIPE, env={**os.environ, **given}, check=False)
-        assert tap.returncode == 0, tap.stderr.decode()
-        with open(messages, "rb") as read:
-            target = [peers / "target-postgres", "--config", config]
-            done = subprocess.run(target, stdin=read, capture_output=True, check=False)
+        more += ("--state", state) if state.exists() else ()
+        tap = burler("run", Path(tap_library.__file__).parent, *more, **given)
+        assert tap.code == 0, tap.stderr
+        target = [peers / "target-postgres", "--config", config]
+        done = subprocess.run(target, input=tap.stdout, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr.decode()
         state.write_text(done.stdout.decode().splitlines()[-1])
-        return [json.loads(one) for one in messages.read_text().splitlines()]
+        return tap.messages
 
     return once
 
