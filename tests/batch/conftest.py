@@ -7,6 +7,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from s3_server import s3_process_server, s3_server
+from support.objects import s3_endpoint, s3_server
 
-__all__ = ["s3_process_server", "s3_server"]
+__all__ = ["s3_endpoint", "s3_server"]

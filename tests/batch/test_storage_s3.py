@@ -8,17 +8,16 @@ import logging
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import s3_server as server_module
 from stored_files import NAME, OTHER
 
 from burler.batch import read
 from burler.errors import ConfigError, StorageError, UsageError
 from burler.testing import canary
 from support.internals import batch_config, batch_storage
+from support.objects import AWS_NAMES, clean_environment, mortal_server
 
 PART_BYTES = 8 << 20
 BIG = PART_BYTES * 2 + 17
@@ -146,7 +145,7 @@ def test_a_process_that_ends_with_open_files_leaves_nothing(s3_server):
     )
     done = subprocess.run(
         [sys.executable, "-c", program, s3_server.url("batches"), NAME],
-        env={**server_module.clean_environment(), **s3_server.environment},
+        env={**clean_environment(), **s3_server.environment},
         capture_output=True,
         text=True,
         timeout=60,
@@ -202,28 +201,14 @@ def test_an_upload_that_cannot_be_aborted_is_said(s3_server, storage, caplog):
     assert s3_server.uploads() == [KEY]
 
 
-def test_a_server_that_dies_on_the_way(may_hold_secrets):
-    secret = canary("s3-dying")
-    process = subprocess.Popen(
-        [sys.executable, str(Path(server_module.__file__))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=server_module.clean_environment(),
-    )
-    try:
-        url = json.loads(process.stdout.readline())["endpoint_url"]
-        server = server_module.S3Server(url, None, "AKIATEST", secret)
+def test_a_server_that_dies_on_the_way():
+    with mortal_server(canary("s3-dying")) as (server, kill):
         file = opened(server.url("batches"), server.options).new_file(NAME)
         file.write(bytes(PART_BYTES))
-        process.kill()
-        process.wait(60)
+        kill()
         with pytest.raises(StorageError, match=r"(?s)can't be written: .*reachable from here") as caught:
             file.write(bytes(PART_BYTES))
-        assert "uploadId" not in str(caught.value)
-    finally:
-        process.kill()
-        process.communicate()
+    assert "uploadId" not in str(caught.value)
 
 
 @pytest.fixture
@@ -288,7 +273,7 @@ def test_credentials_that_may_write_and_not_look_will_do(s3_server):
 
 
 def test_no_credentials_at_all(s3_server, monkeypatch):
-    for name in server_module.AWS_NAMES:
+    for name in AWS_NAMES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")

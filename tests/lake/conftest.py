@@ -14,13 +14,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside these tests, by name
 sys.path.insert(1, str(Path(__file__).parent.parent / "batch"))  # and its servers
 
-from s3_server import s3_process_server, s3_server
-
 from burler.lake import LakeWriter, RollSettings, Snapshot, Store, load, open_store, read_lines
 from burler.singer.messages import Records, Schema, State, record_prefix_suffix
 from support.internals import lake_pace
+from support.objects import s3_endpoint, s3_server
 
-__all__ = ["s3_process_server", "s3_server"]
+__all__ = ["s3_endpoint", "s3_server"]
 
 WRITER_KEYWORDS = ("writer_id", "compression", "encoding", "locks", "tail", "should_stop", "pace")
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from cloud_servers import AzureServer, GcsServer, Server, azure_connection, serving
@@ -63,56 +62,15 @@ def again(store: Store, server: Any, *, must_exist: bool = False) -> Store:
 
 
 @contextlib.contextmanager
-def in_front_of(server: Any, act: Callable[[Any, dict[str, Any], Any], Any]) -> Iterator[None]:
-    """``act(app, environ, start_response)`` takes the requests of an S3 server meanwhile."""
-    door = server._door
-    app, door._moto = door._moto, lambda environ, start_response: act(app, environ, start_response)
-    try:
-        yield
-    finally:
-        door._moto = app
-
-
-@contextlib.contextmanager
 def unconditional(server: Any, *, writes: bool = True, deletes: bool = True) -> Iterator[None]:
     """The server takes conditional requests, and does not look at the condition."""
 
-    def act(app: Any, environ: dict[str, Any], start_response: Any) -> Any:
-        if deletes if environ["REQUEST_METHOD"] == "DELETE" else writes:
-            environ = {name: value for name, value in environ.items() if name not in _CONDITIONS}
-        return app(environ, start_response)
+    def rule(asked: str) -> dict[str, None]:
+        changes = deletes if asked.startswith("DELETE") else writes
+        return dict.fromkeys(("If-Match", "If-None-Match")) if changes else {}
 
-    with in_front_of(server, act):
+    with server.failing(rule):
         yield
-
-
-_CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH")
-
-
-def twice(app: Any, environ: dict[str, Any], start_response: Any) -> Any:
-    """A proxy that makes each PUT a second time, and hands on what came of that."""
-    if environ["REQUEST_METHOD"] == "PUT":
-        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-        list(app({**environ, "wsgi.input": io.BytesIO(body)}, lambda *_args: None))
-        environ = {**environ, "wsgi.input": io.BytesIO(body)}
-    return app(environ, start_response)
-
-
-class Backend:
-    """moto's own memory, for many objects at once."""
-
-    def __init__(self, server: Any) -> None:
-        from moto.s3.models import s3_backends
-
-        self._bucket = server.bucket
-        account = next(a for a in s3_backends if server.bucket in s3_backends[a]["aws"].buckets)
-        self._backend = s3_backends[account]["aws"]
-
-    def put(self, key: str, data: bytes = b"") -> None:
-        self._backend.put_object(self._bucket, key, data)
-
-    def clear(self) -> None:
-        self._backend.buckets[self._bucket].keys.clear()
 
 
 def content(store: Store, path: str = PATH) -> bytes | None:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parent))
-sys.path.append(str(Path(__file__).parents[1] / "batch"))
 
-from s3_server import s3_process_server, s3_server  # noqa: F401
+from support.objects import s3_endpoint, s3_server  # noqa: F401
 
 
 @pytest.fixture(scope="session")

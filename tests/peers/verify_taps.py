@@ -19,6 +19,8 @@ import postgres_server
 import verify_running
 from verify_verdicts import VERDICTS
 
+from support import objects
+
 
 @contextlib.contextmanager
 def _servers():
@@ -26,13 +28,7 @@ def _servers():
 
         @functools.cache
         def s3():
-            sys.path.append(str(Path(__file__).resolve().parents[1] / "batch"))
-            from s3_server import S3Server, serving
-
-            url, door = stack.enter_context(serving())
-            server = S3Server(url, door, "AKIATESTTESTTESTTEST", "verify-taps-secret-0451")
-            stack.callback(server.close)
-            return server
+            return stack.enter_context(objects.server("verify-taps-secret-0451"))
 
         yield verify_running.Servers(
             postgres=functools.cache(lambda: stack.enter_context(postgres_server.database(shared=False))), s3=s3

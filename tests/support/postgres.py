@@ -1,15 +1,12 @@
 """A PostgreSQL server for a run of tests: in a folder that goes with it, on a port that the system chose.
 
-``shared()`` is one for all processes that run tests (pytest-xdist): the first one starts it, and it ends once the last
-one has left or has died. ``running()`` is a server for one block.
+``shared()`` is one for all processes that run tests (see ``support.shared``). ``running()`` is a server for one block.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import itertools
-import json
 import os
 import pwd
 import shutil
@@ -21,15 +18,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from burler.testing import canary
+from support import shared as shared_server
 
 PASSWORD = ""
 """Of the superuser ``burler``, once this process has a server."""
 _START_SECONDS = 30
 _NUMBERS = itertools.count(1)
-_RUN = "PYTEST_XDIST_TESTRUNUID"
 
 
 class Missing(Exception):
@@ -104,69 +100,20 @@ def shared() -> Iterator[Server]:
     Raises:
         Missing: PostgreSQL's programs are not here.
     """
-    run = os.environ.get(_RUN)
-    if run is None:
+    if shared_server.RUN not in os.environ:
         with running() as server:
             yield server
         return
     programs(), _as_whom()
-    folder = Path(tempfile.gettempdir()) / f"burler-postgres-{os.getuid()}-{run}"
     canary("postgres-password")  # what this process writes is searched for secrets from now on
-    with _joined(folder) as where:
+    with shared_server.joined("postgres", "support.postgres") as where:
         yield Server(**where)
-
-
-@contextlib.contextmanager
-def _joined(folder: Path) -> Iterator[dict[str, Any]]:
-    """Who uses the server holds a shared lock on ``users``; whoever comes first starts it."""
-    while True:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        with contextlib.ExitStack() as stack:
-            try:
-                one_at_a_time = stack.enter_context(open(folder / "starting", "a"))
-                users = stack.enter_context(open(folder / "users", "a"))
-            except FileNotFoundError:
-                continue
-            fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
-            fcntl.flock(users, fcntl.LOCK_SH)
-            if not _is_at(folder / "users", users.fileno()):
-                continue  # it ended just now
-            if not (folder / "server.json").exists():
-                _start_keeper(folder)
-            fcntl.flock(one_at_a_time, fcntl.LOCK_UN)
-            yield json.loads((folder / "server.json").read_text())
-            return
-
-
-def _is_at(path: Path, fd: int) -> bool:
-    with contextlib.suppress(FileNotFoundError):
-        return path.stat().st_ino == os.fstat(fd).st_ino
-    return False
-
-
-def _start_keeper(folder: Path) -> None:
-    """Another process has the server, so that it outlives whoever came first."""
-    log = folder / "log"
-    command = [sys.executable, "-m", "support.postgres", str(folder)]
-    opened = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
-    opened += [(os.POSIX_SPAWN_OPEN, fd, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) for fd in (1, 2)]
-    keeper = os.posix_spawn(sys.executable, command, os.environ, file_actions=opened, setsid=True)
-    until = time.monotonic() + 2 * _START_SECONDS
-    while not (folder / "server.json").exists():
-        if os.waitpid(keeper, os.WNOHANG)[0] or time.monotonic() > until:
-            raise RuntimeError(f"PostgreSQL does not start: {log.read_text()[-1000:]}")
-        time.sleep(0.05)
 
 
 def keep(folder: Path) -> None:
     """Run a server until nobody uses it any more, however its users ended."""
-    with running() as server, open(folder / "users", "a") as users:
-        made = folder / "server.json.new"
-        made.touch(mode=0o600)
-        made.write_text(json.dumps({"port": server.port, "password": server.password}))
-        made.rename(folder / "server.json")
-        fcntl.flock(users, fcntl.LOCK_EX)
-        shutil.rmtree(folder)
+    with running() as server:
+        shared_server.keep(folder, {"port": server.port, "password": server.password})
 
 
 @contextlib.contextmanager

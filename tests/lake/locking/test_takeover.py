@@ -21,7 +21,6 @@ sys.path.append(str(Path(__file__).parents[1] / "model"))
 from lake_writers import Writing, until
 
 from burler.lake import load, open_store, read_lines
-from storm.places import s3_server as s3_server_of_its_own
 
 SHORT = ("--lock-ttl-seconds", "0.6", "--lock-timeout-seconds", "60")
 LONG = ("--lock-ttl-seconds", "3600", "--lock-timeout-seconds", "60")
@@ -57,21 +56,12 @@ class Somewhere:
         return claim
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
-    """An S3 server in a process of its own, that compares and writes in one step."""
-    pytest.importorskip("s3fs")
-    pytest.importorskip("moto")
-    with s3_server_of_its_own() as server:
-        yield server
-
-
 @pytest.fixture(params=["disk", "s3"])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Somewhere]:
     if request.param == "disk":
         yield Somewhere(str(tmp_path / "lake"), {})
     else:
-        server = request.getfixturevalue("server")
+        server = request.getfixturevalue("s3_server")
         yield Somewhere(server.url(tmp_path.name), {**server.environment, "NO_PROXY": "127.0.0.1"}, server.options)
 
 

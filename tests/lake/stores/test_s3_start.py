@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from s3_lakes import PATH, s3_lake
-from s3_server import clean_environment
 
 from burler.errors import StorageError, UsageError
 from burler.lake import Store, open_store, probe
 from burler.testing import canary
 from support.internals import lake_pace
+from support.objects import clean_environment
 
 
 @pytest.fixture
