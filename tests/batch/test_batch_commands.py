@@ -9,8 +9,7 @@ import select
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from piped import SCHEMA, batch, file, lines, parsed, record, rows, state
 
 from burler.testing import canary
 from support.cli import burler, burler_process, without_times
+from support.clocks import until
 
 
 def command(*args: str, **options: Any) -> subprocess.Popen[bytes]:
@@ -68,13 +68,6 @@ def next_lines(process: subprocess.Popen[bytes], count: int) -> list[dict[str, A
         assert piece, found
         found += piece
     return parsed(found)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
@@ -172,7 +165,7 @@ def test_messages_go_on_while_the_tap_is_idle_and_a_signal_ends_it(tmp_path: Pat
 
 def test_a_signal_before_anything_comes_in(tmp_path: Path) -> None:
     with running("expand") as process:
-        wait_for(lambda: _handles(process.pid, signal.SIGTERM))
+        until(lambda: _handles(process.pid, signal.SIGTERM))
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
 
@@ -201,7 +194,7 @@ def test_stopped_in_the_middle_of_files(tmp_path: Path) -> None:
         send(process, SCHEMA, batch(url, **PACKED), state(1), batch(url, **PACKED), state(2))
         assert process.stdout is not None
         first = os.read(process.stdout.fileno(), 1 << 16)
-        wait_for(lambda: len(workers_of(process)) == 2)
+        until(lambda: len(workers_of(process)) == 2)
         workers = workers_of(process)
         os.killpg(process.pid, signal.SIGTERM)  # as a terminal or a supervisor may do
         out = first + process.stdout.read()
@@ -211,18 +204,18 @@ def test_stopped_in_the_middle_of_files(tmp_path: Path) -> None:
         assert out.endswith(b"\n")
         assert b'"STATE"' not in out
         assert all(message["type"] in ("SCHEMA", "RECORD") for message in parsed(out))
-        wait_for(lambda: not any(map(lives, workers)))
+        until(lambda: not any(map(lives, workers)))
 
 
 def test_killed_in_the_middle_no_process_is_left(tmp_path: Path) -> None:
     url = big(tmp_path / "a.jsonl.gz")
     with running("expand", "--processes", "3") as process:
         send(process, SCHEMA, *[batch(url, **PACKED)] * 3)
-        wait_for(lambda: len(workers_of(process)) == 3)
+        until(lambda: len(workers_of(process)) == 3)
         workers = workers_of(process)
         process.kill()
         process.wait(30)
-        wait_for(lambda: not any(map(lives, workers)))
+        until(lambda: not any(map(lives, workers)))
 
 
 def test_killed_while_a_worker_waits_for_a_file_no_process_is_left(tmp_path: Path) -> None:
@@ -232,14 +225,14 @@ def test_killed_while_a_worker_waits_for_a_file_no_process_is_left(tmp_path: Pat
         (worker,) = workers_of(process)
         process.kill()
         process.wait(30)
-        wait_for(lambda: not lives(worker))
+        until(lambda: not lives(worker))
 
 
 def test_a_worker_that_dies_is_an_error_that_names_its_message(tmp_path: Path) -> None:
     url = big(tmp_path / "a.jsonl.gz", 60_000)
     with running("expand", "--processes", "2") as process:
         send(process, SCHEMA, batch(url, **PACKED), state(1), batch(url, **PACKED), state(2))
-        wait_for(lambda: len(workers_of(process)) == 2)
+        until(lambda: len(workers_of(process)) == 2)
         os.kill(max(workers_of(process)), signal.SIGKILL)
         out, err = process.communicate(timeout=60)
         assert process.returncode == 1

@@ -109,15 +109,6 @@ def running(program, *arguments):
         process.communicate()
 
 
-def until(true, what):
-    limit = time.monotonic() + SECONDS
-    while time.monotonic() < limit:
-        if true():
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"waited in vain for {what}")
-
-
 def hidden(root):
     return [name for name in stored(root) if name.startswith(".tmp-")]
 

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from tapprocess import PYTHON, SMALL, environment, shell, write_tap
 from burler.lake import load, open_store, read_lines, read_singerlake
 from burler.testing import canary
 from support.cli import burler
+from support.clocks import until
 
 SCHEMA = {
     "type": "SCHEMA",
@@ -43,13 +43,6 @@ def ids(lake: Path, tap: str = "t", stream: str = "rows") -> list[int]:
     store = open_store(str(lake))
     found = [json.loads(line) for file in load(store, tap, stream).files for line in read_lines(store, file.path)]
     return [message["record"]["id"] for message in found if message["type"] == "RECORD"]
-
-
-def until(condition: Any, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.01)
 
 
 @contextmanager

@@ -14,20 +14,13 @@ import pytest
 
 import burler
 from burler.testing import TapRun, run_tap
-from support.clocks import MovedClock
+from support.clocks import MovedClock, until
 
 CLIENT = object()
 
 
 def state(**bookmarks: Any) -> dict[str, Any]:
     return {"bookmarks": {name: {"id": value} for name, value in bookmarks.items()}}
-
-
-def until(true: Callable[[], Any], seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it has not come"
-        time.sleep(0.002)
 
 
 class Tail:

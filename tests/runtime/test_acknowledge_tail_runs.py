@@ -6,8 +6,6 @@ import json
 import logging
 import subprocess
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +15,13 @@ from taps import ids, make
 
 import burler
 from burler.testing import FakeClock, run_tap
+from support.clocks import until
 
 CLIENT = object()
 
 
 def state(**bookmarks: Any) -> dict[str, Any]:
     return {"bookmarks": {name: {"id": value} for name, value in bookmarks.items()}}
-
-
-def until(true: Callable[[], Any], seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it has not come"
-        time.sleep(0.002)
 
 
 def warned(caplog: pytest.LogCaptureFixture) -> list[str]:

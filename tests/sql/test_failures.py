@@ -16,6 +16,7 @@ import burler
 from burler.errors import SqlError
 from burler.testing import canary, run_tap
 from support import postgres
+from support.clocks import until
 
 
 def error_of(url, **more):
@@ -246,7 +247,7 @@ def test_a_function_that_stops_early_cancels_its_query(pg, adbc):
         begin = time.monotonic()
         pages.close()
         assert time.monotonic() - begin < 20
-        wait_until(lambda: pg.ask(RUNNING.format(pg.name)) == [(0,)])
+        until(lambda: pg.ask(RUNNING.format(pg.name)) == [(0,)])
     assert not [thread for thread in threading.enumerate() if thread.name == "burler-sql"]
 
 
@@ -312,18 +313,10 @@ def test_connections_are_used_again_and_closed_at_the_end(pg, adbc):
         for _ in range(10):
             assert list(database.rows("select id from t")) == [{"id": 1}]
         assert pg.ask(connected)[0][0] <= 2
-    wait_until(lambda: pg.ask(connected) == [(0,)])
+    until(lambda: pg.ask(connected) == [(0,)])
 
 
 RUNNING = "select count(*) from pg_stat_activity where datname = '{}' and state = 'active' and pid <> pg_backend_pid()"
-
-
-def wait_until(fact):
-    for _ in range(100):
-        if fact():
-            return
-        time.sleep(0.05)
-    pytest.fail("it never came true")
 
 
 def test_streams_run_side_by_side_on_connections_of_their_own(pg, adbc):

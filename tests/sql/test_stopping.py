@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from support.clocks import until
+
 TAP = """
     import burler
 
@@ -58,26 +60,18 @@ def queries(pg):
     )
 
 
-def wait_until(fact):
-    for _ in range(300):
-        if fact():
-            return
-        time.sleep(0.05)
-    pytest.fail("it never came true")
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_run_that_waits_for_its_first_row(pg, start, adbc, number):
     pg.execute("create view slow as select 1 as id, pg_sleep(120)::text as s")
     process = start(adbc)
-    wait_until(lambda: queries(pg))
+    until(lambda: queries(pg))
     begin = time.monotonic()
     process.send_signal(number)
     out, said = process.communicate(timeout=30)
     assert time.monotonic() - begin < 25
     assert process.returncode == 0, said
     assert json.loads(out.splitlines()[-1])["type"] == "STATE"
-    wait_until(lambda: not queries(pg))
+    until(lambda: not queries(pg))
 
 
 @pytest.mark.parametrize("adbc", [True, False])
@@ -89,11 +83,11 @@ def test_a_signal_ends_a_run_that_waits_for_a_table_which_somebody_locks(pg, sta
         holder.execute("lock table t in access exclusive mode")
         process = start(adbc)
         waits = f"select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = '{pg.name}'"
-        wait_until(lambda: pg.ask(waits) == [(1,)])
+        until(lambda: pg.ask(waits) == [(1,)])
         process.send_signal(signal.SIGTERM)
         _out, said = process.communicate(timeout=30)
         assert process.returncode == 0, said
-        wait_until(lambda: pg.ask(waits) == [(0,)])
+        until(lambda: pg.ask(waits) == [(0,)])
 
 
 def test_a_signal_ends_a_run_that_waits_for_sqlite(tmp_path):
@@ -126,7 +120,7 @@ def test_a_killed_run_leaves_no_query_behind_once_it_has_rows_to_send(pg, start,
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     mine = f"select count(*) from pg_stat_activity where datname = '{pg.name}' and pid <> pg_backend_pid()"
-    wait_until(lambda: pg.ask(mine) == [(0,)])
+    until(lambda: pg.ask(mine) == [(0,)])
 
 
 def test_a_reader_that_goes_away_ends_the_run(pg, start, adbc):
@@ -137,4 +131,4 @@ def test_a_reader_that_goes_away_ends_the_run(pg, start, adbc):
     process.stdout.close()
     assert process.wait(timeout=30) == 4
     mine = f"select count(*) from pg_stat_activity where datname = '{pg.name}' and pid <> pg_backend_pid()"
-    wait_until(lambda: pg.ask(mine) == [(0,)])
+    until(lambda: pg.ask(mine) == [(0,)])

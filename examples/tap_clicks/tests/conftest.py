@@ -4,25 +4,16 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import tap_clicks
+from support.clocks import until
 from tap_clicks import ids, server
 
 FOLDER = Path(tap_clicks.__file__).parent
 LIMIT_SECONDS = 30
-
-
-def wait_until(condition, what, said=lambda: ""):
-    """Wait until something is so; a test that waits in vain says what for."""
-    until = time.monotonic() + LIMIT_SECONDS
-    while not (found := condition()):
-        assert time.monotonic() < until, f"waited in vain until {what}\n{said()}"
-        time.sleep(0.01)
-    return found
 
 
 class Shop(server.Server):
@@ -118,7 +109,7 @@ class Tap:
             assert found or "failure 6 of" not in self.said, f"no use to wait until {what}\n{self.said}"
             return found
 
-        return wait_until(holds, what, lambda: self.said)
+        return until(holds, what, lambda: self.said)
 
     def end(self, number):
         """Send a signal, and wait: the exit code."""
@@ -134,7 +125,7 @@ def place(state):
 @pytest.fixture
 def wait():
     """Waits until something is so."""
-    return wait_until
+    return until
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from taking import batched, expanded, messages
 
 import tap_copy
 from burler.testing import canary, run_tap
+from support.clocks import until
 from tap_copy import tap
 
 EXAMPLES = Path(tap_copy.__file__).parents[1]
@@ -22,15 +22,6 @@ SLOW = """
 create view slow as select case when pg_sleep(0.03) is null then 0 else i end as id, repeat('x', 400000) as text
 from generate_series(1, 100000) as i
 """
-
-
-def wait_until(condition, what):
-    """Wait until something is so; a test that waits in vain says what for."""
-    until = time.monotonic() + LIMIT_SECONDS
-    while not (found := condition()):
-        assert time.monotonic() < until, f"waited in vain until {what}"
-        time.sleep(0.01)
-    return found
 
 
 class Tap:
@@ -84,7 +75,7 @@ def _size(path):
 def test_a_tap_that_is_killed_leaves_no_file_that_looks_whole(base, start, tmp_path):
     base.do(SLOW)
     one = start()
-    wait_until(lambda: is_writing(base), "a file grows")
+    until(lambda: is_writing(base), "a file grows")
     one.process.kill()
     code, out, _said = one.ended()
     assert code == -signal.SIGKILL and [m["type"] for m in out if m["type"] == "BATCH"] == []
@@ -99,7 +90,7 @@ def test_a_tap_that_is_killed_leaves_no_file_that_looks_whole(base, start, tmp_p
 def test_a_tap_that_is_told_to_stop_leaves_nothing_half(base, start):
     base.do(SLOW)
     one = start()
-    wait_until(lambda: is_writing(base), "a file grows")
+    until(lambda: is_writing(base), "a file grows")
     one.process.terminate()
     code, out, _said = one.ended()
     assert code == 0 and out[-1]["type"] == "STATE"
@@ -109,7 +100,7 @@ def test_a_tap_that_is_told_to_stop_leaves_nothing_half(base, start):
 def test_a_connection_that_is_lost_ends_the_stream_and_leaves_nothing(base, start):
     base.do(SLOW, "create table also as select 1 as id")
     one = start()
-    wait_until(lambda: is_writing(base), "a file grows")
+    until(lambda: is_writing(base), "a file grows")
     said_of = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'reader' and query ~ 'copy.*slow'"
     assert base.ask(said_of) == [(True,)]
     code, out, said = one.ended()

@@ -6,26 +6,17 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import psycopg
 
 import tap_ledger
 from burler.testing import run_tap
+from support.clocks import until
 from tap_ledger import ledger
 
 FOLDER = Path(tap_ledger.__file__).parent
 LIMIT_SECONDS = 30
-
-
-def wait_until(condition, what, said=lambda: ""):
-    """Wait until something is so; a test that waits in vain says what for."""
-    until = time.monotonic() + LIMIT_SECONDS
-    while not (found := condition()):
-        assert time.monotonic() < until, f"waited in vain until {what}\n{said()}"
-        time.sleep(0.01)
-    return found
 
 
 class Books:
@@ -87,7 +78,7 @@ class Books:
                     connection.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots")
                     return True
 
-            wait_until(dropped, "the slots are dropped")
+            until(dropped, "the slots are dropped")
 
 
 class Copy:
@@ -189,7 +180,7 @@ class Tap:
             assert found or not ended, f"the tap ended with {self.process.returncode}\n{self.said}"
             return found
 
-        return wait_until(holds, what, lambda: self.said)
+        return until(holds, what, lambda: self.said)
 
     def until_memo(self, memo):
         """Wait for a row."""

@@ -11,10 +11,11 @@ import burler
 import tap_ledger
 from burler.testing import run_tap
 from support.cli import script
+from support.clocks import until
 from tap_ledger import pgoutput
 from tap_ledger.feed import Feed, shown
 from tap_ledger.slot import Source
-from tap_ledger.tests.follow import Copy, error_of, no_row_behind_the_state_that_covers_it, place_of, wait_until
+from tap_ledger.tests.follow import Copy, error_of, no_row_behind_the_state_that_covers_it, place_of
 from tap_ledger.values import adapt
 
 BIG = "(select string_agg(md5(i::text), '') from generate_series(1, 400) i)"  # 12,800 characters that don't get smaller
@@ -113,12 +114,12 @@ def test_what_was_read_is_not_what_may_be_forgotten(books):
         feed.tell(ask=True)
         sent = "select write_lsn >= %s::pg_lsn from pg_stat_replication where application_name = 'tap-ledger %s'"
         written = sent % (f"'{shown(end.end_lsn)}'", os.getpid())
-        wait_until(lambda: (True,) in books.ask(written), "the server has heard how far it is read")
+        until(lambda: (True,) in books.ask(written), "the server has heard how far it is read")
         assert books.confirmed() == place
         feed.acknowledged = end.end_lsn
     finally:
         feed.close()
-    wait_until(lambda: books.confirmed() == end.end_lsn, "the last word was heard, too")
+    until(lambda: books.confirmed() == end.end_lsn, "the last word was heard, too")
 
 
 def test_what_a_server_sends_again_after_a_crash_is_left_out(books, monkeypatch, tmp_path):

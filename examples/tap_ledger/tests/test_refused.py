@@ -9,9 +9,10 @@ import pytest
 import burler
 import tap_ledger
 from burler.testing import run_tap
+from support.clocks import until
 from tap_ledger import pgoutput, server
 from tap_ledger.client import Ledger
-from tap_ledger.tests.follow import error_of, wait_until
+from tap_ledger.tests.follow import error_of
 
 REFUSED = {
     "alter table entries drop constraint entries_pkey": "has no primary key",
@@ -77,7 +78,7 @@ def test_a_slot_in_use_is_an_error_that_names_the_process(books, monkeypatch):
     other = subprocess.Popen(line, stderr=subprocess.DEVNULL)
     try:
         active = f"select active_pid from pg_replication_slots where slot_name = '{books.slot}'"
-        pid = wait_until(lambda: books.ask(active)[0][0], "the other one reads")
+        pid = until(lambda: books.ask(active)[0][0], "the other one reads")
         books.book("new")
         said = error_of(books.run(first.states[-1]))
     finally:

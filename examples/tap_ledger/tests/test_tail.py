@@ -7,14 +7,15 @@ import time
 
 import pytest
 
-from tap_ledger.tests.follow import Copy, Writers, no_row_behind_the_state_that_covers_it, place_of, wait_until
+from support.clocks import until
+from tap_ledger.tests.follow import Copy, Writers, no_row_behind_the_state_that_covers_it, place_of
 
 ONLY = ("--select", "entries")
 
 
 def test_snapshot_and_changes_lose_nothing_while_others_write(books, start):
     with Writers(books):
-        wait_until(lambda: len(books.entries()) > 220, "they are at it")
+        until(lambda: len(books.entries()) > 220, "they are at it")
         tap = start(*ONLY)
         tap.until(lambda: len(tap.rows()) > 800, "snapshot and changes have come")
     books.book("the last one")

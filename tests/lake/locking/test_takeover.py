@@ -18,9 +18,10 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "model"))
 
-from lake_writers import Writing, until
+from lake_writers import Writing
 
 from burler.lake import load, open_store, read_lines
+from support.clocks import until
 
 SHORT = ("--lock-ttl-seconds", "0.6", "--lock-timeout-seconds", "60")
 LONG = ("--lock-ttl-seconds", "3600", "--lock-timeout-seconds", "60")

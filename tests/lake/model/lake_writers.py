@@ -11,10 +11,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from support.clocks import until
 
 PATIENCE_SECONDS = 60.0
 
@@ -155,11 +157,3 @@ class Writing:
         assert self.process.stderr is not None
         while chunk := os.read(self.process.stderr.fileno(), 1 << 16):
             self._said += chunk
-
-
-def until(true: Callable[[], object], *, seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait for something; an AssertionError if it takes too long."""
-    give_up = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < give_up, "it does not come"
-        time.sleep(0.01)

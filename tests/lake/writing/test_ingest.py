@@ -7,7 +7,6 @@ import json
 import os
 import re
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from memory_lakes import in_memory
 
 from burler.errors import LockLost, MessageError, UsageError
 from burler.lake import LakeWriter, ingest, load, open_store, read_lines
+from support.clocks import until
 from support.internals import canonical
 
 SCHEMA = {
@@ -314,13 +314,6 @@ def test_however_the_bytes_arrive(sizes: list[int], ended: bool) -> None:
     assert [row["record"]["id"] for row in rows[1:]] == [1, 2, 3, 4]
 
 
-def wait_for(condition: Any) -> None:
-    end = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize("kind", ["fd", "buffered", "raw"])
 def test_files_roll_by_age_while_stdin_is_idle(tmp_path: Path, kind: str) -> None:
     read_end, write_end = os.pipe()
@@ -334,11 +327,11 @@ def test_files_roll_by_age_while_stdin_is_idle(tmp_path: Path, kind: str) -> Non
     worker = threading.Thread(target=ingest, args=(source, writer))
     worker.start()
     os.write(write_end, lines(SCHEMA, record(1), state(1)))
-    wait_for(lambda: states)
+    until(lambda: states)
     assert len(list(tmp_path.rglob("*.singer.gz"))) == 1
     os.write(write_end, lines(record(2), state(2))[:-5])
     os.write(write_end, lines(record(2), state(2))[-5:])
-    wait_for(lambda: len(states) == 2)
+    until(lambda: len(states) == 2)
     os.close(write_end)
     worker.join(10)
     assert not worker.is_alive()

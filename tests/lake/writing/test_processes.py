@@ -60,13 +60,6 @@ def ids_of(out: bytes) -> list[int]:
     return list(map(int, out.split()))
 
 
-def wait_for(path: Path, seconds: float = 60.0) -> None:
-    until = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < until, f"{path} did not come"
-        time.sleep(0.005)
-
-
 def lock_of(path: Path) -> Path:
     (found,) = path.glob("raw/t/s/*/singerlake.lock")
     return found

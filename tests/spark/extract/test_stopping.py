@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from extracted import app
 
 from burler.spark import extract
+from support.clocks import until
 
 HANGS = """
 import os, time
@@ -37,13 +36,6 @@ esac
 """
 
 
-def wait_for(done: Callable[[], bool], seconds: float = 60.0) -> None:
-    until = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("kind", ["app", "command"])
 def test_what_runs_is_interrupted(spark: Any, tmp_path: Path, kind: str):
     """Else it would keep its slot, go on asking the source, and write into a lake that another run has by now."""
@@ -56,7 +48,7 @@ def test_what_runs_is_interrupted(spark: Any, tmp_path: Path, kind: str):
         given = {"app": None, "exec": str(command)}
 
     def stop() -> None:
-        wait_for(begun.exists)
+        until(begun.exists)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=stop).start()
@@ -64,7 +56,7 @@ def test_what_runs_is_interrupted(spark: Any, tmp_path: Path, kind: str):
 
     assert not done.rows and not done.errors and done.stopped_by == signal.SIGTERM
     tracker = spark.sparkContext.statusTracker()
-    wait_for(lambda: not tracker.getActiveJobsIds())
+    until(lambda: not tracker.getActiveJobsIds())
     for pid in begun.read_text().split():
-        wait_for(lambda pid=pid: not Path(f"/proc/{pid}").exists())
+        until(lambda pid=pid: not Path(f"/proc/{pid}").exists())
     assert spark.range(3).count() == 3

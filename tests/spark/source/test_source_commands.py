@@ -9,7 +9,6 @@ import logging
 import os
 import subprocess
 import sys
-import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from reading import Planned, rows_of, source
 
 from burler.errors import BurlerError, CatalogError, StreamError
 from burler.testing import canary
+from support.clocks import until
 
 SAY = "sys.stdout.flush(); sys.stdout.buffer.write(open(os.path.join(HERE, 'said'), 'rb').read())"
 """A tap that prints what a test has written."""
@@ -131,13 +131,6 @@ def is_alive(pid):
         return False
 
 
-def until(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
     """Where the files for taps lie."""
@@ -221,7 +214,7 @@ def test_a_worker_that_is_killed_leaves_neither_tap_nor_files(tmp_path, temporar
     body += "open(os.path.join(HERE, 'pids'), 'w').write('%d %d.' % (os.getpid(), other.pid))\ntime.sleep(600)"
     command, pids = write_tap(tmp_path, body), tmp_path / "pids"
     worker = subprocess.Popen([sys.executable, "-c", WORKER, command, str(temporary)])
-    until(lambda: pids.exists() and pids.read_text().endswith("."), 60)
+    until(lambda: pids.exists() and pids.read_text().endswith("."))
     running = [int(pid) for pid in pids.read_text().strip(".").split()]
     assert all(map(is_alive, running)) and len(list(temporary.iterdir())) == 1
     worker.kill()

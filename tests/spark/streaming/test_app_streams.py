@@ -16,6 +16,7 @@ import pytest
 
 from burler.errors import BurlerError, ExportError, StreamError, UsageError
 from burler.lake import open_store
+from support.clocks import until
 
 
 def state_of(offset):
@@ -37,13 +38,6 @@ def children(pid):
     """The processes that a process has started and that run."""
     found = [text for path in Path(f"/proc/{pid}/task").glob("*/children") for text in path.read_text().split()]
     return {int(text) for text in found if not ended(int(text))}
-
-
-def wait_for(condition, seconds=30.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.05)
 
 
 def test_batches_are_ranges_of_the_spool_and_the_offset_is_the_state(app_query, upto, tmp_path):
@@ -261,14 +255,14 @@ def test_a_query_that_goes_on_sees_new_rows_once_and_its_tap_ends_with_it(app_qu
     query, before = app_query(poll_seconds=0.2), children(os.getpid())
     took = Taking(query)
 
-    wait_for(lambda: took.more() == list(range(11)))
+    until(lambda: took.more() == list(range(11)))
     upto(25)
-    wait_for(lambda: took.more() == list(range(26)))  # the row at the bookmark does not come again
-    wait_for(lambda: took.more() and state_of(took.at) == 25)
+    until(lambda: took.more() == list(range(26)))  # the row at the bookmark does not come again
+    until(lambda: took.more() and state_of(took.at) == 25)
     started = children(os.getpid()) - before
     query.reader.stop()
     assert started
-    wait_for(lambda: all(map(ended, started)))
+    until(lambda: all(map(ended, started)))
 
 
 def test_a_tail_function_stays_connected_while_its_query_runs(app_query, upto, tmp_path):
@@ -276,10 +270,10 @@ def test_a_tail_function_stays_connected_while_its_query_runs(app_query, upto, t
     query = app_query(stream="pushed")
     took = Taking(query)
 
-    wait_for(lambda: took.more() == list(range(11)))
+    until(lambda: took.more() == list(range(11)))
     for more in (25, 40):
         upto(more)
-        wait_for(lambda more=more: took.more() == list(range(more + 1)))
+        until(lambda more=more: took.more() == list(range(more + 1)))
     query.reader.stop()
     assert (tmp_path / "calls").read_text().split() == ["sync", "tail"], "it was called once, and never polled"
 
@@ -295,7 +289,7 @@ def test_a_spool_is_looked_at_no_more_often_than_asked(app_query, upto, monkeypa
         at = query.latest(at)
         return state_of(at) == 10
 
-    wait_for(is_over)
+    until(is_over)
     looks, kind = [], type(open_store(str(tmp_path / "spool")))
     read = kind.read
     monkeypatch.setattr(kind, "read", lambda self, path, /: looks.append(path) or read(self, path))
@@ -339,7 +333,7 @@ def test_a_killed_driver_leaves_no_tap_behind_and_loses_nothing(app_query, upto)
         driver.send_signal(signal.SIGKILL)
         driver.wait()
     assert started
-    wait_for(lambda: all(map(ended, started)))
+    until(lambda: all(map(ended, started)))
     upto(60)
     query = app_query()
     start = query.initial()
