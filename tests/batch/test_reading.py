@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,31 +16,22 @@ from piped import SCHEMA, batch, config, file, packed, record, rows
 from burler.batch import read
 from burler.errors import BatchError
 from burler.singer.messages import Batch, Schema
+from support.servers import Asked, serving
 
 PLAIN = SCHEMA["schema"]
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """A web server of a folder; it asks for nothing behind ``?``."""
-
-    def log_message(self, *_given: Any) -> None:
-        """Not on stderr."""
-
-
 @pytest.fixture
 def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URL of a server of ``tmp_path``, which may be read."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path)))
-    url = f"http://127.0.0.1:{server.server_address[1]}"
-    monkeypatch.setenv("BURLER_ALLOW", url)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield url
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    """The URL of a server of ``tmp_path``, which may be read; it asks for nothing behind ``?``."""
+
+    def answer(asked: Asked) -> Any:
+        path = tmp_path / asked.path[1:]
+        return path.read_bytes() if path.is_file() else 404
+
+    with serving(answer) as server:
+        monkeypatch.setenv("BURLER_ALLOW", server.url)
+        yield server.url
 
 
 def test_a_dict_a_line_and_a_message(tmp_path: Path) -> None:
