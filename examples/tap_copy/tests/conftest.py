@@ -1,5 +1,6 @@
 """A PostgreSQL server for all of these tests, and an empty database for each."""
 
+import contextlib
 import json
 import sys
 from decimal import Decimal
@@ -9,37 +10,42 @@ import psycopg
 import pytest
 
 from burler.testing import canary
-from tap_copy import server
+from support import postgres
 
 sys.path.append(str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="package")
 def database_server():
-    """A server; it ends with the last of these tests."""
-    try:
-        started = server.Server(password=canary("shop-password"))
-    except server.Missing as missing:
-        pytest.skip(str(missing))
-    with started:
+    """The server of this run of tests."""
+    with contextlib.ExitStack() as stack:
+        try:
+            started = stack.enter_context(postgres.shared())
+        except postgres.Missing as missing:
+            pytest.skip(str(missing))
         yield started
 
 
 @pytest.fixture(scope="package")
-def tap_password(database_server):
-    """The one that the tap's user gets."""
+def books(database_server):
+    """The name of a database."""
+    return database_server.new_database()
+
+
+@pytest.fixture(scope="package")
+def reader(database_server, books):
+    """The tap's user, who is called as the database is, and its password."""
     password = canary("copy-password")
-    with psycopg.connect(database_server.url(), autocommit=True) as connection:
-        connection.execute(f"create role reader login password '{password}'")
-        connection.execute("create database books")
-    return password
+    database_server.execute(f"create role {books} login password '{password}'")
+    return books, password
 
 
 class Base:
     """An empty database, and a folder for files of it."""
 
-    def __init__(self, url, tap_url, password, folder):
-        self.url, self.password, self.folder = url, password, folder
+    def __init__(self, url, tap_url, reader, folder):
+        self.url, self.folder = url, folder
+        self.reader, self.password = reader
         self.config = {"database_url": tap_url, "folder": str(folder)}
 
     def do(self, *statements):
@@ -47,7 +53,7 @@ class Base:
         with psycopg.connect(self.url, autocommit=True) as connection:
             for statement in statements:
                 connection.execute(statement)
-            connection.execute("grant select on all tables in schema public to reader")
+            connection.execute(f"grant select on all tables in schema public to {self.reader}")
 
     def ask(self, statement):
         """The rows of a statement."""
@@ -60,10 +66,11 @@ class Base:
 
 
 @pytest.fixture
-def base(database_server, tap_password, tmp_path):
+def base(database_server, books, reader, tmp_path):
     """An empty database, the same one for all tests: to make one for each would take its time."""
-    tap_url = database_server.url("books", user="reader", password=tap_password)
-    made = Base(database_server.url("books"), tap_url, tap_password, tmp_path / "exports")
+    name, password = reader
+    tap_url = database_server.url(books, user=name, password=password)
+    made = Base(database_server.url(books), tap_url, reader, tmp_path / "exports")
     yield made
     others = [name for (name,) in made.ask("select nspname from pg_namespace where nspname !~ '^(pg_|information_)'")]
     dropped = ", ".join(f'"{name}"' for name in others)

@@ -101,8 +101,8 @@ def test_a_connection_that_is_lost_ends_the_stream_and_leaves_nothing(base, star
     base.do(SLOW, "create table also as select 1 as id")
     one = start()
     until(lambda: is_writing(base), "a file grows")
-    said_of = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'reader' and query ~ 'copy.*slow'"
-    assert base.ask(said_of) == [(True,)]
+    ended = "select pg_terminate_backend(pid) from pg_stat_activity"
+    assert base.ask(f"{ended} where usename = '{base.reader}' and query ~ 'copy.*slow'") == [(True,)]
     code, out, said = one.ended()
     assert code == 1 and "stream 'public.slow': " in said and "terminating connection" in said
     batches = [m for m in out if m["type"] == "BATCH"]
@@ -132,7 +132,7 @@ def test_a_server_that_is_not_there_is_an_error_without_the_password(base, batch
     from tap_copy import server
 
     password = canary("wrong-password")
-    base.config["database_url"] = f"postgresql://reader:{password}@127.0.0.1:{server.free_port()}/books"
+    base.config["database_url"] = f"postgresql://{base.reader}:{password}@127.0.0.1:{server.free_port()}/books"
     with pytest.raises(Exception, match="Connection refused") as refused:
         batched(base) if batch else run_tap(tap, base.config)
     assert password not in str(refused.value) and password not in caplog.text

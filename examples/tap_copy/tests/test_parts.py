@@ -112,12 +112,12 @@ def test_a_value_that_the_schema_does_not_know_is_in_no_file_that_a_message_name
 
 
 def test_where_no_further_connection_is_to_be_had_one_reads_it_all(big, caplog):
-    big.do("alter role reader connection limit 1")
+    big.do(f"alter role {big.reader} connection limit 1")
     try:
         with caplog.at_level(logging.INFO):
             run = batched(big, connections=3)
     finally:
-        big.do("alter role reader connection limit -1")
+        big.do(f"alter role {big.reader} connection limit -1")
     assert run.result.exit_code == 0 and len(messages(run, "BATCH")) == 1
     assert ids(expanded(run, "public.t")) == list(range(1, ROWS + 1))
     assert "table public.t is read on one connection" in caplog.text and big.password not in caplog.text

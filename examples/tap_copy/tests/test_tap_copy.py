@@ -135,8 +135,8 @@ def test_an_empty_table_is_no_file(base):
 
 def test_what_is_not_selected_is_not_asked_for_and_the_rest_passes(orders):
     with psycopg.connect(orders.url, autocommit=True) as connection:
-        connection.execute("revoke select on orders from reader")
-        connection.execute("grant select (id, updated_at) on orders to reader")
+        connection.execute(f"revoke select on orders from {orders.reader}")
+        connection.execute(f"grant select (id, updated_at) on orders to {orders.reader}")
     run = batched(orders)
     assert list(messages(run, "SCHEMA")[0]["schema"]["properties"]) == ["id", "updated_at"]
     text = Path(messages(run, "BATCH")[0]["manifest"][0].removeprefix("file://")).read_text()
@@ -152,8 +152,8 @@ def test_views_partitions_and_other_schemas(base):
         "create materialized view kept as select id * 3 as id from whole",
         "create schema other",
         "create table other.t (id int)",
-        "grant usage on schema other to reader",
-        "grant select on other.t to reader",
+        f"grant usage on schema other to {base.reader}",
+        f"grant select on other.t to {base.reader}",
         'create table "Odd ""name""" (id int)',
     )
     run = run_tap(tap, base.config)
