@@ -23,6 +23,7 @@ import burler
 from burler.errors import DataError, DeclarationError
 from burler.schema import Inference, infer_schema, inferred
 from burler.testing import run_tap
+from support.strategies import json_values
 
 WHERE = "stream 'a' (tap.py:3)"
 
@@ -288,10 +289,10 @@ NUMBERS = st.one_of(
     st.decimals(allow_nan=False, allow_infinity=False),
 )
 NAMES = st.sampled_from(["a", "b", "c", "d", "$ref", "", "é"])
-VALUES = st.recursive(
+VALUES = json_values(
     st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=4)),
-    max_leaves=8,
+    NAMES,
+    most=8,
 )
 RECORDS = st.lists(st.dictionaries(NAMES, VALUES, max_size=4), min_size=1, max_size=6)
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from burler.spec import RULES, check_catalog, check_messages
+from support.strategies import json_values
 
 QUICK = settings(suppress_health_check=list(HealthCheck))
 VOCABULARY = """
@@ -24,10 +25,10 @@ LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.sampled_from(WORDS), st.just(10**4000)
 )
 KEYS = st.one_of(st.sampled_from(WORDS), st.text(max_size=3))
-VALUES = st.recursive(
+VALUES = json_values(
     LEAVES,
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=4)),
-    max_leaves=12,
+    KEYS,
+    most=12,
 )
 GOOD = [json.loads(text) for rule in RULES.values() if rule.area == "catalog" for text in (rule.breaks, rule.keeps)]
 

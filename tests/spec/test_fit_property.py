@@ -5,13 +5,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from burler.spec import check_messages
+from support.strategies import json_values
 
 QUICK = settings(suppress_health_check=list(HealthCheck))
 NAMES = ["a", "b", "c.d"]
 SCALARS = ["null", "boolean", "integer", "number", "string"]
 TYPES = [*SCALARS, "array", "object"]
 # 1.0 in an integer field is a fault of its own (M218), and so are integers of more than 64 bits (M219).
-VALUES = st.recursive(
+VALUES = json_values(
     st.one_of(
         st.none(),
         st.booleans(),
@@ -19,10 +20,8 @@ VALUES = st.recursive(
         st.sampled_from([0.5, 2.5, -3.25]),
         st.sampled_from(["", "x", "yy", "zzz"]),
     ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from([*NAMES, "more", "x_1"]), inner, max_size=3)
-    ),
-    max_leaves=8,
+    st.sampled_from([*NAMES, "more", "x_1"]),
+    most=8,
 )
 WORDS = {
     "enum": st.lists(VALUES, min_size=1, max_size=3),

@@ -9,8 +9,8 @@
 
 ``schemas`` has every keyword that burler shapes by. Most values of ``rows_for`` fit, some nearly do, and now and then
 one is of another world (``BENT``). ``cases`` draws what a stream is made of: schema, pages of rows, rules, deselected
-fields and keys. ``spelled`` is a row as JSON text with every digit, and ``json_page`` several of them as a page of
-bytes.
+fields and keys. ``json_values`` are values of any shape, whatever the schema. ``spelled`` is a row as JSON text with
+every digit, and ``json_page`` several of them as a page of bytes.
 """
 
 from __future__ import annotations
@@ -303,6 +303,16 @@ def object_for(draw, schema, depth):
 def rows_for(draw, schema, most=6):
     """Rows of a schema, of which most fit."""
     return [object_for(draw, {**schema, **top_union(draw, schema)}, 6) for _ in range(draw(st.integers(0, most)))]
+
+
+# ---- without a schema ------------------------------------------------------------------------------
+
+
+def json_values(leaves, names, most=8):
+    """Lists and objects with some leaves in them, or one leaf; the names are those of fields."""
+    return st.recursive(
+        leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4), max_leaves=most
+    )
 
 
 # ---- streams ---------------------------------------------------------------------------------------
