@@ -266,7 +266,7 @@ def test_no_more_than_some_pages_are_fetched_ahead(pg, adbc):
         pages = database.query("select repeat('x', 1000) as filler from generate_series(1, 200000)")
         next(pages)
         waits = f"select 1 from pg_stat_activity where datname = '{pg.name}' and wait_event = 'ClientWrite'"
-        wait_until(lambda: pg.ask(waits))
+        until(lambda: pg.ask(waits))
         pages.close()
 
 
