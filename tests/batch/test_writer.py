@@ -208,3 +208,24 @@ def test_a_row_that_a_file_can_not_hold_is_named_by_its_key(
     out = packed(config(tmp_path, "csv"), schema, *records)
     assert str(out.error).partition(": ")[2].startswith(start)
     assert [message["size"] for message in out.of("BATCH")] == [5]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "arrow"])
+@pytest.mark.parametrize("made_of", ["dicts", "columns"])
+def test_pages_that_fill_a_file_over_its_rows_are_cut(tmp_path: Path, form: str, made_of: str) -> None:
+    import pyarrow as pa
+
+    tap = burler.tap("tap-t")
+
+    @tap.sync("s", key_properties="id", schema={"properties": {"id": {"type": "integer"}}})
+    def s():
+        for first in range(0, 12, 3):
+            rows = [{"id": number} for number in range(first, first + 3)]
+            yield pa.Table.from_pylist(rows) if made_of == "columns" else rows
+
+    given = {"encoding": {"format": form}, "storage": {"root": str(tmp_path)}, "batch_size": 5}
+    run = run_tap(tap, {"batch_config": given, "page_max_rows": 3})
+    batches = [message for message in run.messages if message["type"] == "BATCH"]
+    assert [message["size"] for message in batches] == [5, 5, 2]
+    held = [[int(row["id"]) for row in read(message).rows()] for message in batches]
+    assert held == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9], [10, 11]]
