@@ -8,45 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from extracted import PARTS, app, committed, rows_of
+from extracted import FOREIGN, PARTS, app, committed, rows_of
 
 from support.cli import Ended, burler
 
-FOREIGN = """
-import json
-import sys
-
-args = sys.argv[1:]
-STREAMS = ("one", "two", "bad")
-
-def read(flag):
-    return json.load(open(args[args.index(flag) + 1])) if flag in args else {}
-
-def say(message):
-    print(json.dumps(message), flush=True)
-
-if "--help" in args:
-    print("usage: [--config FILE] [--catalog FILE] [--state FILE] [--discover]")
-elif "--discover" in args:
-    schema = {"type": "object", "properties": {"id": {"type": "integer"}}}
-    meta = [{"breadcrumb": [], "metadata": {"inclusion": "available", "table-key-properties": ["id"]}}]
-    say({"streams": [{"tap_stream_id": n, "stream": n, "schema": schema, "metadata": meta} for n in STREAMS]})
-else:
-    config, state = read("--config"), read("--state").get("bookmarks", {})
-    for entry in read("--catalog")["streams"]:
-        name = entry["stream"]
-        if not any(one["metadata"].get("selected") for one in entry["metadata"] if not one["breadcrumb"]):
-            continue
-        begun = state.get(name, {}).get("id", 0)
-        say({"type": "SCHEMA", "stream": name, "schema": entry["schema"], "key_properties": ["id"]})
-        for number in range(begun, begun + 3):
-            say({"type": "RECORD", "stream": name, "record": {"id": number}})
-        say({"type": "STATE", "value": {"bookmarks": {name: {"id": begun + 3}}}})
-        if name == "bad":
-            say({"type": "RECORD", "stream": name, "record": {"id": 99}})
-            print("no answer for " + config["token"], file=sys.stderr)
-            sys.exit(3)
-"""
 SECRET = "hush-41c8"
 
 
