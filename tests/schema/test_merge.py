@@ -276,3 +276,16 @@ def test_small_documents_take_little_time(name):
     done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True, timeout=20)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout) < 3 * len(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "taken"),
+    [("^p", ["p", "pa", "pp"]), ("p$", ["p", "ap", "pp"]), ("^p$", ["p"]), ("p", ["p", "pa", "ap", "apa", "pp"])],
+)
+def test_a_pattern_takes_names_from_the_rule_for_further_fields_where_it_is_found(pattern, taken):
+    names = ["p", "pa", "ap", "apa", "pp", "q"]
+    rule = {"patternProperties": {pattern: {}}, "additionalProperties": {"minLength": 2}}
+    out = merged(rule, {"properties": {name: {"type": "string"} for name in names}})
+    assert [name for name in names if "minLength" not in out["properties"][name]] == taken
+    for name in names:
+        assert Draft4Validator({"allOf": [rule]}).is_valid({name: "x"}) is (name in taken), "as a validator has it"
