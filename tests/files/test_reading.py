@@ -28,7 +28,9 @@ def test_the_first_run_reads_all_and_the_second_nothing(box):
     tap = tap_of(box["orders-*.csv"])
     first = run_tap(tap)
     assert ids(first) == [1, 2]
-    assert first.types == ["SCHEMA", "ACTIVATE_VERSION", "RECORD", "RECORD", "ACTIVATE_VERSION", "STATE"]
+    without_states = [one for one in first.types if one != "STATE"]  # one more comes where a file took a second
+    assert without_states == ["SCHEMA", "ACTIVATE_VERSION", "RECORD", "RECORD", "ACTIVATE_VERSION"]
+    assert first.types[-1] == "STATE"
     assert entry(first)["kind"] == "burler/files" and entry(first)["source"] == "odf/polling"
     assert json.loads(entry(first)["value"])["files"] == 2
     second = run_tap(tap, state=first.states[-1])
