@@ -188,26 +188,3 @@ def test_what_is_shown_of_a_find_shows_no_other_secret():
 
 def test_other_texts_hold_none():
     assert not list(canaries_in("a canary, a s3cr3t, canary-secret-token " + "x" * 1000))
-
-
-def test_a_stream_that_stays_bound_fails_its_test_and_no_other(tmp_path):
-    body = """
-import burler
-from burler.testing import bind_stream
-
-tap = burler.tap("tap-x")
-
-@tap.sync("rows")
-def rows():
-    yield {}
-
-def test_leaves_it():
-    global left  # else it would be put back with the last reference to it
-    left = bind_stream(tap, "rows")
-    left.__enter__()
-
-def test_other():
-    pass
-"""
-    done = inner_run(tmp_path, body)
-    assert "2 passed, 1 error" in done.stdout and "the test left [" in done.stdout
