@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from burler.spec import RULES, Findings, Limits
-from burler.verify import Program
-from support.internals import behaviour
+from burler.spec import RULES, Choice, Findings, Limits
+from burler.verify import Options, Program, ProgramSubject, verify
 
 SHOP = Path(__file__).parent / "taps" / "shop.py"
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "pad": {"type": "string"}}}
@@ -46,23 +45,27 @@ def shop(folder: Path, *bugs: str) -> Program:
 
 
 def check(
-    program: Program, *codes: str, state=STATE, first_rows: float | None = 0.1, seconds: float = 60.0
+    program: Program, *codes: str, state=STATE, first_rows: float | None = 0.1, **more
 ) -> tuple[dict[str, str], dict[str, str]]:
     """What is found (code -> message), and what could not be looked at; of some rules, or of all."""
     findings = Findings(RULES)
-    unchecked = behaviour.check_behaviour(
-        program,
-        CATALOG,
+    limits = HASTY if "hangs" in program.shown else Limits()
+    unchecked = ProgramSubject(program).behave(
         findings,
-        limits=HASTY if "hangs" in program.shown else Limits(),
+        Options(choice=Choice(select=codes or ("ALL",)), limits=limits, **more),
+        catalog=CATALOG,
         state=state,
         streams={"people", "orders"},
-        wants=lambda code: not codes or code in codes,
         first_rows=first_rows,
-        deadline_seconds=seconds,
-        whole_seconds=seconds,
     )
     return {one.code: one.message for one in findings}, unchecked
+
+
+def discover(program: Program) -> tuple[dict[str, str], object, dict[str, str]]:
+    """What is found, the catalog, and what could not be looked at."""
+    findings = Findings(RULES)
+    catalog, unchecked = ProgramSubject(program).discover(findings, Options())
+    return {one.code: one.message for one in findings}, catalog, unchecked
 
 
 BREAKING = [
@@ -160,37 +163,21 @@ def test_a_command_without_config_is_not_run_without_one(tmp_path: Path):
     assert set(unchecked) == {"P604", "P610", "P612"}
 
 
+@pytest.mark.nightly
 def test_a_run_that_hangs_without_config_is_ended(tmp_path: Path):
-    found, _ = check(shop(tmp_path, "hangs-without-config"), "P604", seconds=0.5)
+    """It is given half a minute."""
+    found, _ = check(shop(tmp_path, "hangs-without-config"), "P604")
     assert "still runs after" in found["P604"]
 
 
 def test_rules_that_nobody_asks_for_cost_no_run(tmp_path: Path):
     progress: list[str] = []
-    behaviour.check_behaviour(
-        shop(tmp_path),
-        CATALOG,
-        Findings(RULES),
-        limits=Limits(),
-        wants=lambda code: code == "P602",
-        progress=progress.append,
-        first_rows=0.1,
-        flags=frozenset({"--catalog", "--state"}),
-    )
+    assert check(shop(tmp_path), "P602", state=None, progress=progress.append) == ({}, {})
     assert progress == ["run with nothing selected"]
 
 
 def test_a_tap_that_knows_only_properties_gets_its_catalog_there(tmp_path: Path):
-    findings = Findings(RULES)
-    unchecked = behaviour.check_behaviour(
-        shop(tmp_path),
-        CATALOG,
-        findings,
-        limits=Limits(),
-        wants=lambda code: code in ("P602", "B314"),
-        flags=frozenset({"--config", "--properties", "--state"}),
-    )
-    assert (list(findings), unchecked) == ([], {})
+    assert check(shop(tmp_path, "properties-only"), "P602", "B314", state=None) == ({}, {})
 
 
 DISCOVERING = [
@@ -205,41 +192,33 @@ DISCOVERING = [
 
 @pytest.mark.parametrize(("code", "bug", "said"), DISCOVERING, ids=[f"{code}-{bug}" for code, bug, _ in DISCOVERING])
 def test_what_breaks_a_rule_of_discovery_is_found(tmp_path: Path, code: str, bug: str, said: str):
-    findings = Findings(RULES)
-    found = behaviour.check_discovery(shop(tmp_path, bug), findings)
-    assert {one.code for one in findings} == {code}
-    assert said in next(iter(findings)).message
-    assert SECRET not in next(iter(findings)).message
-    assert (found.catalog is None) == (code == "P614")
-    assert set(found.unchecked) == ({"P611", "P615"} if code == "P614" else set())
+    found, catalog, unchecked = discover(shop(tmp_path, bug))
+    assert found.keys() == {code}
+    assert said in found[code] and SECRET not in found[code]
+    assert (catalog is None) == (code == "P614")
+    assert set(unchecked) == ({"P611", "P615"} if code == "P614" else set())
 
 
 @pytest.mark.parametrize("bug", ["none", "shuffled"])
 def test_discovery_that_keeps_the_rules_gives_the_catalog(tmp_path: Path, bug: str):
-    findings = Findings(RULES)
-    found = behaviour.check_discovery(shop(tmp_path, bug), findings)
-    assert (list(findings), found.unchecked) == ([], {})
-    assert {item["tap_stream_id"] for item in found.catalog["streams"]} == {"people", "orders"}
+    found, catalog, unchecked = discover(shop(tmp_path, bug))
+    assert (found, unchecked) == ({}, {})
+    assert {item["tap_stream_id"] for item in catalog["streams"]} == {"people", "orders"}
 
 
 def test_a_tap_that_cannot_discover_is_not_asked_to(tmp_path: Path):
-    found = behaviour.check_discovery(shop(tmp_path), Findings(RULES), flags=frozenset({"--catalog"}))
-    assert found.catalog is None
-    assert set(found.unchecked) == {"P611", "P614", "P615"}
+    found, catalog, unchecked = discover(shop(tmp_path, "no-discovery"))
+    assert (found, catalog) == ({}, None)
+    assert set(unchecked) == {"P611", "P614", "P615"}
 
 
 def test_a_run_that_failed_is_a_finding_and_one_that_was_cut_short_is_none(tmp_path: Path):
-    findings = Findings(RULES)
-    program = shop(tmp_path, "traceback").with_config(None)
-    ended = program.run(take=lambda block: None)
-    assert behaviour.ended_badly(findings, ended, "sync", program)
-    assert [one.code for one in findings] == ["P609"]
-    assert "TypeError" in next(iter(findings)).message
-    good = shop(tmp_path)
-    for stop in (True, False):
-        ended = good.run(catalog=CATALOG, take=lambda block: None, stop=lambda stop=stop: stop)
-        assert not behaviour.ended_badly(findings, ended, "sync", good)
-    assert len(findings) == 1
+    asked = {"catalog": CATALOG, "resume": False, "behaviour": False, "watch_requests": False}
+    failed = verify(ProgramSubject(shop(tmp_path, "traceback").with_config(None)), Options(**asked))
+    (message,) = [one.message for one in failed.findings if one.code == "P609"]
+    assert "TypeError" in message
+    cut = verify(ProgramSubject(shop(tmp_path)), Options(**asked, max_records=20))
+    assert "P609" not in {one.code for one in cut.findings}
 
 
 def test_each_rule_has_a_tap_that_breaks_it():
@@ -253,6 +232,8 @@ def test_what_is_selected_is_asked_without_a_state(tmp_path: Path):
     tap = tmp_path / "tap.py"
     tap.write_text(
         "import json, sys\n"
+        "if '--help' in sys.argv:\n"
+        "    sys.exit(print('--catalog FILE --state FILE'))\n"
         "words = dict(zip(sys.argv, sys.argv[1:]))\n"
         "state = json.load(open(words['--state'])) if '--state' in words else {}\n"
         "since = state.get('bookmarks', {}).get('people', {}).get('id', 0)\n"
@@ -262,15 +243,6 @@ def test_what_is_selected_is_asked_without_a_state(tmp_path: Path):
         "        print(json.dumps({'type': 'RECORD', 'stream': 'people', 'record': {'id': n}}))\n"
         "print(json.dumps({'type': 'STATE', 'value': {'bookmarks': {'people': {'id': 5}}}}))\n"
     )
-    findings = Findings(RULES)
-    behaviour.check_behaviour(
-        Program((sys.executable, str(tap))),
-        CATALOG,
-        findings,
-        limits=Limits(),
-        state={"bookmarks": {"people": {"id": 5}}},
-        streams={"people"},
-        wants=lambda code: code in ("P602", "P621"),
-        flags=frozenset({"--catalog", "--state"}),
-    )
-    assert [one.code for one in findings] == ["P602"]
+    program = Program((sys.executable, str(tap)))
+    found, _ = check(program, "P602", "P621", state={"bookmarks": {"people": {"id": 5}}})
+    assert found.keys() == {"P602"}

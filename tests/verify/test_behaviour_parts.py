@@ -9,13 +9,14 @@ import sys
 
 import pytest
 
-from burler.spec import RULES, Findings, Limits
-from burler.verify import Program
-from support.internals import behaviour
+from burler.spec import RULES, Findings
+from burler.verify import Options, Program, ProgramSubject
 
 # Writes down what it is given, and has a row, whatever is selected: a line without its end, which counts.
 TAP = """
 import json, sys
+if "--help" in sys.argv:
+    sys.exit(print(FLAGS))
 words = dict(zip(sys.argv, sys.argv[1:]))
 files = {flag: open(words[flag]).read() for flag in ("--catalog", "--properties", "--state") if flag in words}
 with open(LOG, "a") as log:
@@ -29,14 +30,14 @@ def given(folder, catalog, *flags, state=None, found=()):
     """What each run was given; ``found`` are codes that are found, among others."""
     log = folder / "log"
     log.touch()
-    (folder / "tap.py").write_text(TAP.replace("LOG", repr(str(log))))
+    (folder / "tap.py").write_text(
+        TAP.replace("LOG", repr(str(log))).replace("FLAGS", repr(" ".join(["--state", *flags])))
+    )
     program = Program((sys.executable, "-S", "-E", str(folder / "tap.py")))
     findings = Findings(RULES)
     before = copy.deepcopy((catalog, state))
-    behaviour.check_behaviour(
-        program, catalog, findings, limits=Limits(), state=state, streams={"people"}, first_rows=0.1,
-        flags=frozenset({"--state", *flags}),
-    )  # fmt: skip
+    subject = ProgramSubject(program)
+    subject.behave(findings, Options(), catalog=catalog, state=state, streams={"people"}, first_rows=0.1)
     assert (catalog, state) == before and set(found) <= {one.code for one in findings}
     return [json.loads(line) for line in log.read_text().splitlines()]
 

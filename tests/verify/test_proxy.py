@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import base64
-import http.client
 import json
-import os
+import re
 import socket
 import sys
+import threading
 from pathlib import Path
 
 import pytest
-import requests
 
-from burler.errors import UsageError
 from support.cli import burler
-from support.internals import verify_proxy
 from support.servers import serving as listening
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -33,29 +30,6 @@ def server():
 def source(server):
     server.forget()
     return server
-
-
-@pytest.fixture
-def watch():
-    return verify_proxy.RequestWatch(lambda: None)
-
-
-@pytest.fixture
-def proxy(watch):
-    with verify_proxy.watching_proxy(watch, outside={}) as environment:
-        yield environment
-
-
-@pytest.fixture
-def session(proxy):
-    with requests.Session() as client:
-        client.trust_env = False
-        client.proxies = {"http": proxy["http_proxy"], "https": proxy["https_proxy"]}
-        yield client
-
-
-def statuses(watch):
-    return {name: dict(one["statuses"]) for name, one in watch.to_json(None).items()}
 
 
 COMMAND = """
@@ -95,140 +69,173 @@ def test_a_command_is_noted_and_judged(source, tmp_path):
     assert table == ["(no stream)"]
 
 
-def test_all_methods_and_headers_pass(session, source, watch):
-    body = os.urandom(1000).hex().encode()
-    headers = {"X-Own": "ä".encode("latin-1"), "Proxy-Authorization": "Basic abc"}
-    for method in ("GET", "POST", "PUT"):
-        reply = session.request(method, f"{source.url}/echo?a=b%20c", data=body, headers=headers, timeout=9)
-        assert reply.headers["X-Method"] == method
-        assert reply.json()["body"] == body.decode()
-        assert reply.json()["headers"]["x-own"] == "ä"
-        assert "proxy-authorization" not in reply.json()["headers"]
-    assert source.lines[0] == "GET /echo?a=b%20c"
-    reply = session.head(f"{source.url}/echo", timeout=9)
-    assert int(reply.headers["Content-Length"]) > 0
-    assert reply.content == b""
-    assert statuses(watch)["HEAD /echo"] == {"200": 1}
-    assert not watch.failures
+BEGIN = """
+import http.client, itertools, json, os, requests, socket, sys
+if "--discover" in sys.argv:
+    print(json.dumps({"streams": []}))
+    sys.exit()
+print(json.dumps({"type": "SCHEMA", "stream": "contacts", "schema": {}, "key_properties": []}))
+print(json.dumps({"type": "RECORD", "stream": "contacts", "record": {}}), flush=True)
+SOURCE, told = os.environ["SOURCE"], {}
+proxy = os.environ["http_proxy"].removeprefix("http://")
+"""
+END = """
+json.dump(told, open("told.json", "w"))
+"""
 
 
-@pytest.mark.parametrize("query", ["", "&packed=1", "&chunked=1", "&packed=1&chunked=1"])
-def test_bodies_arrive_whole_however_they_come(query, session, source, watch):
-    rows = session.get(f"{source.url}/rows?offset=0&limit=10{query}", timeout=9).json()
-    assert len(rows) == 10
-    assert statuses(watch) == {"GET /rows": {"200": 1}}
+def requests_of(program, folder, source, **env):
+    """What a tap that makes requests has seen, and what verify says of them: (told, requests, all that is told)."""
+    (folder / "tap.py").write_text(BEGIN + program + END)
+    words = ["verify", "--exec", f"{sys.executable} tap.py", "--no-resume", "--no-behaviour", "--select", "H"]
+    ended = burler(*words, "--format", "json", cwd=folder, SOURCE=source.url, **env)
+    assert (folder / "told.json").exists(), (ended.stderr, ended.stdout)
+    (run,) = json.loads(ended.stdout)["runs"]
+    asked = run["streams"].get("(no stream)", {}).get("requests", {})
+    return json.loads((folder / "told.json").read_text()), {n: one["statuses"] for n, one in asked.items()}, ended
 
 
-@pytest.mark.parametrize("size", [100, 3 << 20], ids=["small", "big"])
-@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
-def test_bodies_go_out_whole_however_they_come(size, chunked, session, source):
+EXCHANGES = """
+body = os.urandom(1000).hex()
+headers = {"X-Own": "\u00e4".encode("latin-1"), "Proxy-Authorization": "Basic abc"}
+for method in ("GET", "POST", "PUT"):
+    reply = requests.request(method, f"{SOURCE}/echo?a=b%20c", data=body, headers=headers, timeout=9)
+    given = reply.json()
+    told[method] = [reply.headers["X-Method"], given["body"] == body, given["headers"]["x-own"]]
+    told[method] += ["proxy-authorization" in given["headers"]]
+head = requests.head(f"{SOURCE}/echo", timeout=9)
+told["HEAD"] = [int(head.headers["Content-Length"]) > 0, len(head.content)]
+for query in ("", "&packed=1", "&chunked=1", "&packed=1&chunked=1"):
+    told["rows" + query] = len(requests.get(f"{SOURCE}/rows?offset=0&limit=10{query}", timeout=9).json())
+for size, chunked in itertools.product((100, 3 << 20), (False, True)):
     body = b"x" * size
     data = iter([body[:50], body[50:]]) if chunked else body
-    reply = session.post(f"{source.url}/echo", data=data, timeout=30)
-    assert reply.json()["body"] == body.decode()
+    reply = requests.post(f"{SOURCE}/echo", data=data, timeout=30)
+    told[f"{size} {chunked}"] = reply.json()["body"] == body.decode()
+told["moved"] = len(requests.get(f"{SOURCE}/moved", timeout=9).history)
+connection = http.client.HTTPConnection(proxy, timeout=9)
+connection.connect()
+first = connection.sock
+for at in range(3):
+    connection.request("GET", f"{SOURCE}/contacts")
+    told[f"again {at}"] = len(connection.getresponse().read()) > 100 and connection.sock is first
+"""
 
 
-def test_one_connection_is_used_again(proxy, source):
-    connection = http.client.HTTPConnection(proxy["http_proxy"].removeprefix("http://"), timeout=9)
-    connection.connect()
-    first = connection.sock
-    for _ in range(3):
-        connection.request("GET", f"{source.url}/contacts")
-        assert len(connection.getresponse().read()) > 100
-        assert connection.sock is first
-    connection.close()
+def test_all_that_passes_arrives_whole(source, tmp_path):
+    told, requests, _ = requests_of(EXCHANGES, tmp_path, source)
+    assert source.lines[0] == "GET /echo?a=b%20c"
+    assert [told.pop(method) for method in ("GET", "POST", "PUT")] == [
+        [method, True, "ä", False] for method in ("GET", "POST", "PUT")
+    ]
+    assert told.pop("HEAD") == [True, 0] and told.pop("moved") == 1
+    assert [told.pop(name) for name in list(told) if name.startswith("rows")] == [10] * 4
+    assert len(told) == 7 and set(told.values()) == {True}
+    assert requests == {
+        "GET /echo": {"200": 1}, "POST /echo": {"200": 5}, "PUT /echo": {"200": 1}, "HEAD /echo": {"200": 1},
+        "GET /rows": {"200": 4}, "GET /moved": {"302": 1}, "GET /contacts": {"200": 4},
+    }  # fmt: skip
 
 
-def test_redirects_are_left_to_the_tap(session, source, watch):
-    assert len(session.get(f"{source.url}/moved", timeout=9).history) == 1
-    assert statuses(watch) == {"GET /moved": {"302": 1}, "GET /contacts": {"200": 1}}
+FAILURES = r"""
+def error(call):
+    try:
+        return call().status_code
+    except requests.RequestException as error:
+        return type(error).__name__
 
-
-def test_a_body_that_breaks_off_breaks_off(session, source, watch):
-    with pytest.raises(requests.exceptions.ChunkedEncodingError):
-        session.get(f"{source.url}/contacts?broken=1", timeout=9)
-    (failure,) = watch.failures.values()
-    assert failure.status is None
-
-
-def test_nobody_answers(session, watch):
-    reply = session.get("http://127.0.0.1:9/contacts", timeout=9)
-    assert (reply.status_code, "can't be reached" in reply.text) == (502, True)
-    assert statuses(watch) == {"GET /contacts": {"lost": 1}}
-    with pytest.raises(requests.exceptions.ProxyError):
-        session.get("https://127.0.0.1:9/contacts", timeout=9)
-
-
-def test_a_tunnel_is_counted_and_not_looked_into(proxy, watch, source):
-    host, port = proxy["https_proxy"].removeprefix("http://").split(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=9)
-    connection.set_tunnel("127.0.0.1", source.port)
-    connection.request("GET", "/contacts")
-    assert len(connection.getresponse().read()) > 100
-    connection.close()
-    assert dict(watch.tunnels) == {"127.0.0.1": 1}
-    assert watch.to_json(None) == {}
-
-
-@pytest.mark.parametrize("line", ["GET /contacts", "GET https://127.0.0.1/", "CONNECT nowhere"])
-def test_what_is_no_request_to_a_proxy(line, proxy):
-    host, port = proxy["http_proxy"].removeprefix("http://").split(":")
+told["broken"] = error(lambda: requests.get(f"{SOURCE}/contacts?broken=1", timeout=9))
+reply = requests.get("http://127.0.0.1:9/nobody", timeout=9)
+told["nobody"] = [reply.status_code, "can't be reached" in reply.text]
+told["nobody in a tunnel"] = error(lambda: requests.get("https://127.0.0.1:9/contacts", timeout=9))
+host, port = proxy.split(":")
+for line in ("GET /contacts", "GET https://127.0.0.1/", "CONNECT nowhere"):
     with socket.create_connection((host, int(port)), timeout=9) as sock:
         sock.sendall(f"{line} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         with sock.makefile("rb") as file:
-            assert file.readline().startswith(b"HTTP/1.1 400")
+            told[line] = file.readline().decode()[:12]
+tunnel = http.client.HTTPConnection(host, int(port), timeout=9)
+tunnel.set_tunnel("127.0.0.1", int(SOURCE.rpartition(":")[2]))
+tunnel.request("GET", "/in-a-tunnel")
+told["tunnel"] = tunnel.getresponse().status
+waits = socket.create_connection((host, int(port)), timeout=9)
+waits.sendall(b"GET http://127.0.0.1:%s/ HTTP/1.1\r\nHost: x\r\n\r\n" % os.environ["SILENT"].encode())
+waits.settimeout(0.3)
+try:
+    waits.recv(1)
+except TimeoutError:
+    told["silent"] = "waits"
+"""
 
 
-def test_it_ends_though_a_tap_waits(watch):
+def test_what_goes_wrong_goes_wrong_for_the_tap_as_well(source, tmp_path):
+    """And the proxy ends with the tap, also where it still waits for a server."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        with verify_proxy.watching_proxy(watch, outside={}) as environment:
-            host, port = environment["http_proxy"].removeprefix("http://").split(":")
-            sock = socket.create_connection((host, int(port)), timeout=9)
-            sock.sendall(b"GET http://127.0.0.1:%d/ HTTP/1.1\r\nHost: x\r\n\r\n" % silent.getsockname()[1])
-            asked, _address = silent.accept()
-            asked.recv(10)
-        with sock, asked:
-            assert sock.recv(10) == b""  # it was hung up
+        told, requests, ended = requests_of(FAILURES, tmp_path, source, SILENT=str(silent.getsockname()[1]))
+        asked, _address = silent.accept()
+        with asked:
+            asked.settimeout(9)
+            while asked.recv(1000):
+                pass  # it was hung up
+    assert told == {
+        "broken": "ChunkedEncodingError", "nobody": [502, True], "nobody in a tunnel": "ProxyError",
+        "GET /contacts": "HTTP/1.1 400", "GET https://127.0.0.1/": "HTTP/1.1 400", "CONNECT nowhere": "HTTP/1.1 400",
+        "tunnel": 404, "silent": "waits",
+    }  # fmt: skip
+    assert source.lines == ["GET /contacts?broken=1", "GET /in-a-tunnel"]
+    assert requests.pop("GET /nobody") == {"lost": 1} and "GET /in-a-tunnel" not in requests
+    assert "requests to 127.0.0.1 went through a tunnel (https)" in json.loads(ended.stdout)["unchecked"]["H702"]
 
 
 # A proxy that was there before
 
-
-def test_what_is_passed_on_goes_through_the_proxy_of_the_environment(watch, source):
-    outer = verify_proxy.RequestWatch(lambda: "outer")
-    with (
-        verify_proxy.watching_proxy(outer, outside={}) as first,
-        verify_proxy.watching_proxy(watch, outside=first) as second,
-    ):
-        session = requests.Session()
-        session.trust_env, session.proxies = False, {"http": second["http_proxy"]}
-        assert len(session.get(f"{source.url}/contacts", timeout=9).json()) == 10
-        host, port = second["https_proxy"].removeprefix("http://").split(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=9)
-        connection.set_tunnel("127.0.0.1", source.port)
-        connection.request("GET", "/contacts")
-        assert connection.getresponse().status == 200
-        connection.close()
-        session.close()
-    assert list(outer.to_json("outer")) == list(watch.to_json(None)) == ["GET /contacts"]
-    assert outer.tunnels == watch.tunnels
+OUTSIDE = """
+told["example"] = requests.get("http://api.example.com/", timeout=9).json()
+told["inside"] = len(requests.get(f"{SOURCE}/contacts", timeout=9).json())
+told["environment"] = [value for value in os.environ.values() if "w%40rd" in value]
+"""
 
 
-def test_its_user_is_told_to_it_and_to_nobody_else(watch, source):
+def test_its_user_is_told_to_it_and_to_nobody_else(source, tmp_path):
     with listening(lambda asked: {"by": "the proxy outside"}) as outer:
         url = outer.url.replace("//", "//ann:w%40rd@")
-        outside = {"HTTP_PROXY": url, "no_proxy": "127.0.0.1, .inner.net"}
-        with verify_proxy.watching_proxy(watch, outside=outside) as inner, requests.Session() as session:
-            session.trust_env, session.proxies = False, {"http": inner["http_proxy"]}
-            assert session.get("http://api.example.com/", timeout=9).json() == {"by": "the proxy outside"}
-            assert len(session.get(f"{source.url}/contacts", timeout=9).json()) == 10
+        told, _, _ = requests_of(OUTSIDE, tmp_path, source, HTTP_PROXY=url, no_proxy="127.0.0.1, .inner.net")
+    assert told == {"example": {"by": "the proxy outside"}, "inside": 10, "environment": []}
     (asked,) = outer.asked
     assert base64.b64decode(asked.headers["proxy-authorization"].removeprefix("Basic ")) == b"ann:w@rd"
-    assert "w%40rd" not in repr(inner)
+
+
+def test_a_tunnel_goes_through_the_proxy_outside(source, tmp_path):
+    """All that a tap sees behind it comes from that proxy."""
+    heads = []
+
+    def serve():
+        near, _address = outer.accept()
+        with near, near.makefile("rwb") as file:
+            heads.append(b"".join(iter(file.readline, b"\r\n")).decode())
+            file.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            file.flush()
+            near.recv(1000)
+            file.write(b"HTTP/1.1 207 Far\r\nContent-Length: 0\r\n\r\n")
+
+    program = """
+host, port = proxy.split(":")
+tunnel = http.client.HTTPConnection(host, int(port), timeout=9)
+tunnel.set_tunnel("far.example.com", 7)
+tunnel.request("GET", "/")
+told["status"] = tunnel.getresponse().status
+"""
+    with socket.create_server(("127.0.0.1", 0)) as outer:
+        threading.Thread(target=serve, daemon=True).start()
+        proxy = f"http://127.0.0.1:{outer.getsockname()[1]}"
+        told, _, _ = requests_of(program, tmp_path, source, https_proxy=proxy, no_proxy="")
+    assert told == {"status": 207} and heads[0].startswith("CONNECT far.example.com:7 HTTP/1.")
 
 
 @pytest.mark.parametrize("url", ["socks5://127.0.0.1:1", "https://ann:secret-word@127.0.0.1:1", "http://:x"])
-def test_a_proxy_that_we_cannot_talk_to_is_refused(url, watch):
-    with pytest.raises(UsageError, match=r"through an http:// proxy alone.*--ignore H") as raised:
-        verify_proxy.watching_proxy(watch, outside={"all_proxy": url}).__enter__()
-    assert "secret-word" not in str(raised.value)
+def test_a_proxy_that_we_cannot_talk_to_is_refused(url, tmp_path):
+    (tmp_path / "tap.py").write_text("print('{}')")
+    ended = burler("verify", "--exec", f"{sys.executable} tap.py", "--select", "H", cwd=tmp_path, all_proxy=url)
+    assert ended.code == 2
+    assert re.search(r"through an http:// proxy alone.*--ignore H", ended.stderr), ended.stderr
+    assert "secret-word" not in ended.stderr + ended.stdout.decode()

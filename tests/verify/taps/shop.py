@@ -239,7 +239,9 @@ def sync(config):
 
 def main():
     if "help" in flags:
-        sys.stdout.write(HELP.replace("[--properties FILE] ", "") if has("catalog-only") else HELP)
+        unknown = {"catalog-only": "properties", "properties-only": "catalog", "no-discovery": "discover"}
+        left_out = [flag for bug, flag in unknown.items() if has(bug)]
+        sys.stdout.write("".join(part for part in HELP.split("[") if not part[2:].startswith(tuple(left_out))))
         return
     set_signals()
     config = load("config")
