@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from burler.errors import BatchError
-from support.internals import column_values, columnar
+from support.internals import columnar
 
 pa = pytest.importorskip("pyarrow", reason="extra 'batch'")
 
@@ -109,12 +109,12 @@ def tables(draw: Any) -> tuple[dict[str, Any], list[bytes]]:
     return schema, [fitting(schema, draw).encode() for _ in range(draw(st.integers(1, 5)))]
 
 
-def one_by_one(layout: columnar.ColumnarLayout, rows: list[bytes]) -> tuple[Any, column_values.Report] | None:
+def one_by_one(layout: columnar.ColumnarLayout, rows: list[bytes]) -> tuple[Any, columnar.Report] | None:
     """What the converter makes of the rows; None if it refuses one."""
-    convert, report = column_values.converter(layout.record, ()), column_values.Report(Counter(), Counter())
+    convert, report = columnar.converter(layout.record, ()), columnar.Report(Counter(), Counter())
     try:
         made = [convert(row, report) for row in rows]
-    except column_values.Misfit:
+    except columnar.Misfit:
         return None
     return pa.RecordBatch.from_pylist(made, schema=layout.arrow_schema), report
 
