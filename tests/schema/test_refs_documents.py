@@ -501,7 +501,12 @@ def test_a_fetched_document_speaks_for_its_own_host(folder, server):
 
 
 def test_what_servers_do_wrong(folder, server, monkeypatch):
-    monkeypatch.setattr(documents, "MOST_BYTES", 2**20)
+    def large(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            for _ in range(65):
+                handler.wfile.write(b" " * 2**20)
 
     def slow(handler):
         time.sleep(1)
@@ -542,7 +547,7 @@ def test_what_servers_do_wrong(folder, server, monkeypatch):
     server.documents |= {
         "/html": b"<html>", "/500": 500, "/round": "/round", "/slow": slow, "/drips": drips, "/breaks": breaks,
         "/trickles": trickles, "/trickles_headers": trickles_headers,
-        "/large": b" " * 2**21 + b"{}", "/file": "file:///etc/hostname", "/list": b"[]",
+        "/large": large, "/file": "file:///etc/hostname", "/list": b"[]",
     }  # fmt: skip
     for path, says in {
         "/nothing": "answered 404",
@@ -555,7 +560,7 @@ def test_what_servers_do_wrong(folder, server, monkeypatch):
         "/trickles": "did not end within",
         "/trickles_headers": "did not end within",
         "/breaks": "can't be fetched|no connection",
-        "/large": "is larger than 1 MiB",
+        "/large": "is larger than 64 MiB",
         "/file": "can't be fetched",
         "/nothing?key=hunter2": "answered 404",
     }.items():
