@@ -140,3 +140,13 @@ def test_only_a_number_with_a_fraction_or_an_exponent_is_a_negative_zero(tmp_pat
     for text, sign in (("-0", 1), ("-0.0", -1), ("-0e0", -1), ("0", 1), ("-1e-400", -1)):
         (found,), _ = columns_of(tmp_path, {"properties": {"x": REAL}}, f'{{"x":{text}}}')
         assert (found["x"], math.copysign(1, found["x"])) == (0.0, sign), text
+
+
+def test_fields_of_all_parts_are_columns(tmp_path):
+    """Of a tap that others made: its SCHEMA has ``properties`` beside ``allOf`` whose parts add to them."""
+    person = {"type": "object", "properties": {"a": WHOLE}, "allOf": [{"properties": {"b": TEXT}}]}
+    parts = [{"properties": {"name": TEXT, "person": person}}, {"allOf": [{"properties": {"at": DAY, "name": WHOLE}}]}]
+    schema = {"type": "object", "properties": {"id": WHOLE}, "allOf": [*parts, {"required": ["id"]}]}
+    row = '{"id":1,"name":2,"person":{"b":"x","a":3},"at":"2024-01-02"}'
+    (found,), error = columns_of(tmp_path, schema, row)
+    assert found == {"id": 1, "name": 2, "person": {"a": 3, "b": "x"}, "at": dt.date(2024, 1, 2)}, error

@@ -468,7 +468,7 @@ def pid_of(database):
     ("more", "sql"),
     [
         ({}, "select 1 / (3 - i) as i from generate_series(1, 5) i"),
-        ({"statement_timeout_seconds": 1}, "select pg_sleep(30)"),
+        ({"statement_timeout_seconds": 1.5}, "select pg_sleep(30)"),
     ],
 )
 def test_a_connection_whose_query_failed_is_not_used_again(pg, adbc, more, sql):
