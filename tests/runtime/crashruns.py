@@ -8,6 +8,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from burler.testing import TapRun, run_tap
@@ -16,6 +17,8 @@ from storm.crashtaps import tap_of
 from storm.crashworld import Line, Phase
 from support.internals import signals
 
+DEAR = settings(suppress_health_check=list(HealthCheck), max_examples=settings().max_examples // 3)
+"""A third of the examples that others have: each of these is a story of many runs."""
 WITHOUT = [("",), ("_kids",), ("_kids", "_grand"), ("_grand",), ("", "_kids")]
 
 

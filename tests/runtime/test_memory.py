@@ -8,8 +8,14 @@ import memorytaps
 import pytest
 from memorytaps import BIG, SMALL, Case
 
+QUICK = ("dicts, small rows", "bytes, small rows, 1000 a page", "small first, 1 MB rows", "lists, 1 MB rows, 4 a page")
+OTHERS = pytest.mark.nightly
+"""The same of further ways to give rows."""
 
-@pytest.mark.parametrize("case", memorytaps.CASES, ids=str)
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[] if str(case) in QUICK else OTHERS, id=str(case)) for case in memorytaps.CASES]
+)
 def test_peak_memory_does_not_grow_with_the_rows(tmp_path: Path, case: Case):
     if case.kind == "arrow":
         pytest.importorskip("pyarrow")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import singer
-from crashruns import PEACE, Run, Told, runs
-from hypothesis import HealthCheck, given, settings
+from crashruns import DEAR, PEACE, Run, Told, runs
+from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.testing import run_tap
@@ -18,7 +18,6 @@ from storm.crashtaps import tap_of
 from storm.crashworld import Line, Phase, rank, source_of, value
 
 RANDOM = st.randoms(use_true_random=False)
-THOROUGH = settings(suppress_health_check=list(HealthCheck))
 
 
 def partitioned(rng: random.Random, **fixed: Any) -> Line:
@@ -29,7 +28,7 @@ def entry_of(state: dict[str, Any]) -> dict[str, Any]:
     return state.get("bookmarks", {}).get("s", {})
 
 
-@THOROUGH
+@DEAR
 @given(rng=RANDOM, story=st.lists(runs(without=()), max_size=4), last=PEACE)
 def test_nothing_is_lost_wherever_runs_break(rng: random.Random, story: list[Run], last: Run):
     told = Told(partitioned(rng))
@@ -38,7 +37,7 @@ def test_nothing_is_lost_wherever_runs_break(rng: random.Random, story: list[Run
     told.finish(last)
 
 
-@THOROUGH
+@DEAR
 @given(rng=RANDOM, story=st.lists(runs(without=()), max_size=3), last=PEACE)
 def test_each_partition_has_a_bookmark_under_its_key(rng: random.Random, story: list[Run], last: Run):
     """And singer-python finds the stream's entry."""
@@ -61,7 +60,7 @@ def test_each_partition_has_a_bookmark_under_its_key(rng: random.Random, story: 
     assert "key" not in entry_of(state)
 
 
-@THOROUGH
+@DEAR
 @given(rng=RANDOM, story=st.lists(runs(without=()), max_size=3), last=PEACE)
 def test_rising_partitions_that_are_done_leave_one_bookmark_behind(rng: random.Random, story: list[Run], last: Run):
     line = partitioned(
@@ -78,7 +77,7 @@ def test_rising_partitions_that_are_done_leave_one_bookmark_behind(rng: random.R
         assert rank(line.kind, entry["key"]) == max(greatest)
 
 
-@THOROUGH
+@DEAR
 @given(rng=RANDOM, workers=st.sampled_from([1, 8]))
 def test_rising_partitions_keep_few_entries_on_the_way(rng: random.Random, workers: int):
     """But for those that are under way, or finished before their turn: no more than there are workers."""
@@ -89,7 +88,7 @@ def test_rising_partitions_keep_few_entries_on_the_way(rng: random.Random, worke
         assert len(entry_of(state).get("partitions", {})) <= workers, state
 
 
-@THOROUGH
+@DEAR
 @given(rng=RANDOM, n=st.integers(0, 12), workers=st.sampled_from([1, 8]), break_some=st.booleans())
 def test_each_partition_begins_at_an_old_flat_bookmark(rng: random.Random, n: int, workers: int, break_some: bool):
     line = partitioned(
@@ -112,7 +111,7 @@ def test_each_partition_begins_at_an_old_flat_bookmark(rng: random.Random, n: in
 @pytest.mark.parametrize("workers", [1, 8])
 def test_partitions_of_a_full_table_are_one_table(workers: int):
     """A partition that breaks leaves what targets have; only a whole run replaces it."""
-    for seed in range(30):
+    for seed in range(10):
         line = line_of(random.Random(seed), "s", shapes=("table",), big=False, partitions="none", resumable=False)
         told = Told(line if line.versions != "block" else line_of(random.Random(0), "s", big=False))
         told.finish(Run(workers=workers))

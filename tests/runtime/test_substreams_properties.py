@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from crashruns import PEACE, Run, Told, runs
-from hypothesis import HealthCheck, given, settings
+from crashruns import DEAR, PEACE, Run, Told, runs
+from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.testing import run_tap
@@ -15,7 +15,6 @@ from storm.crashtaps import tap_of
 from storm.crashworld import Line, Phase, fails, source_of, uid
 
 RANDOM = st.randoms(use_true_random=False)
-THOROUGH = settings(suppress_health_check=list(HealthCheck))
 
 
 def family(rng: random.Random, **fixed: Any) -> Line:
@@ -23,7 +22,7 @@ def family(rng: random.Random, **fixed: Any) -> Line:
     return line_of(rng, "s", shapes=fixed.pop("shapes", shapes), big=False, **fixed)
 
 
-@THOROUGH
+@DEAR
 @given(rng=RANDOM, story=st.lists(runs(), max_size=4), last=PEACE)
 def test_nothing_is_lost_wherever_runs_break(rng: random.Random, story: list[Run], last: Run):
     told = Told(family(rng))
@@ -32,7 +31,7 @@ def test_nothing_is_lost_wherever_runs_break(rng: random.Random, story: list[Run
     told.finish(last)
 
 
-@THOROUGH
+@DEAR
 @given(rng=RANDOM, story=st.lists(runs(), max_size=4), last=PEACE)
 def test_children_that_come_late_are_found_by_rollup(rng: random.Random, story: list[Run], last: Run):
     """Old parents get children, and their own keys do not tell."""
@@ -44,7 +43,7 @@ def test_children_that_come_late_are_found_by_rollup(rng: random.Random, story: 
     told.finish(last)
 
 
-@THOROUGH
+@DEAR
 @given(rng=RANDOM, run=runs(cut=1.0, stop_at=None, without=()))
 def test_what_does_not_break_comes(rng: random.Random, run: Run):
     """A child's function that breaks takes nothing with it but its own rows, and what is below them. The parent's that
@@ -77,7 +76,7 @@ def test_what_does_not_break_comes(rng: random.Random, run: Run):
     assert out.result.exit_code == int(broken)
 
 
-@THOROUGH
+@DEAR
 @given(rng=RANDOM, page=st.sampled_from([1, 3, 1000]), buffer=st.sampled_from([1, 3, 100]))
 def test_parents_come_before_their_children_and_those_parent_by_parent(rng: random.Random, page: int, buffer: int):
     line = family(rng, shapes=("family", "table family"), retry="", child_retry=False)
@@ -99,7 +98,7 @@ def test_parents_come_before_their_children_and_those_parent_by_parent(rng: rand
                 assert position[kid.uid] < position[one.uid]
 
 
-@THOROUGH
+@DEAR
 @given(rng=RANDOM, buffer=st.sampled_from([1, 2, 5]))
 def test_no_more_parents_than_the_buffer_holds_are_read_ahead(rng: random.Random, buffer: int):
     """At each row of a child, no more parents are out behind its own than were read ahead."""

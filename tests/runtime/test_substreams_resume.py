@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from families import CHILD, GRANDCHILD, PARENT, out_of
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import burler
@@ -161,17 +161,21 @@ IN_PAGES = [
 ]
 
 
+PUSH = [(IN_ROWS[0], 1), (IN_ROWS[2], 1000), (IN_ROWS[3], 1), (IN_PAGES[0], 7), (IN_PAGES[1], 1000)]
+OTHERS = [
+    *((shape, page) for shape in IN_ROWS for page in (1, 1000)),
+    *((shape, page) for shape in IN_PAGES for page in (1, 7, 1000)),  # 7: amid what the author gives in one go
+]
+
+
 @pytest.mark.parametrize("kind", ["raise", "bad", "stop"])
 @pytest.mark.parametrize(
     ("shape", "page"),
-    [
-        *((shape, page) for shape in IN_ROWS for page in (1, 1000)),
-        *((shape, page) for shape in IN_PAGES for page in (1, 7, 1000)),  # 7: amid what the author gives in one go
-    ],
+    [*PUSH, *(pytest.param(*one, marks=pytest.mark.nightly) for one in OTHERS if one not in PUSH)],
     ids=str,
 )
 def test_nothing_is_lost_wherever_a_run_breaks(shape: Shape, kind: str, page: int):
-    """Every step of the author's code, one after the other."""
+    """Every step of the author's code, one after the other. At night for all shapes."""
     steps = steps_of(shape)
     assert steps > 20
     hit = 0
@@ -186,7 +190,6 @@ def test_nothing_is_lost_wherever_a_run_breaks(shape: Shape, kind: str, page: in
     assert hit == steps if kind != "bad" else hit == len(all_rows())
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     shape=st.builds(
         Shape,
@@ -216,7 +219,6 @@ SELECTIONS = [
 ]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     runs=st.lists(
         st.tuples(

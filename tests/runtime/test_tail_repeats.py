@@ -9,7 +9,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import burler
@@ -424,7 +424,6 @@ def test_a_further_try_of_a_round_gives_no_boundary_row_twice():
 # ---- random sources ------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
 @given(
     grown=st.lists(st.lists(st.integers(0, 2), max_size=5), min_size=2, max_size=5),
     kind=st.sampled_from(KINDS),
@@ -450,7 +449,6 @@ def test_all_rounds_together_give_each_row_of_a_growing_source_once(grown, kind,
     assert sorted(map(json.dumps, out)) == sorted(map(json.dumps, rows))
 
 
-@settings(max_examples=60)
 @given(
     changes=st.lists(
         st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc")), max_size=4), min_size=2, max_size=6

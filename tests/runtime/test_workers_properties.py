@@ -6,7 +6,8 @@ import random
 from collections import Counter
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from crashruns import DEAR
+from hypothesis import given
 from hypothesis import strategies as st
 
 from burler.testing import TapRun, run_tap
@@ -15,7 +16,6 @@ from storm.crashtaps import tap_of
 from storm.crashworld import Line, uid
 
 RANDOM = st.randoms(use_true_random=False)
-THOROUGH = settings(suppress_health_check=list(HealthCheck))
 SHARES = st.sampled_from([0.0, 0.1, 0.3])
 
 
@@ -59,7 +59,7 @@ def both(lines: list[Line], config: dict[str, Any], few: dict[str, int], many: d
     ]
 
 
-@THOROUGH
+@DEAR
 @given(
     rng=RANDOM,
     shares=st.lists(SHARES, min_size=1, max_size=3),
@@ -78,7 +78,7 @@ def test_eight_workers_on_partitions_give_what_one_gives(
         states = both([line], config, {"partition_workers": 1}, {"partition_workers": 8}, states)
 
 
-@settings(THOROUGH, max_examples=60)  # up to thirty runs each
+@DEAR
 @given(rng=RANDOM, count=st.integers(1, 5), shares=st.lists(SHARES, min_size=1, max_size=3))
 def test_streams_that_run_at_a_time_give_what_they_give_one_after_the_other(
     rng: random.Random, count: int, shares: list[float]
@@ -91,7 +91,7 @@ def test_streams_that_run_at_a_time_give_what_they_give_one_after_the_other(
         states = both(lines, config, {"workers": 1}, {"workers": 3, "partition_workers": 2}, states)
 
 
-@THOROUGH
+@DEAR
 @given(rng=RANDOM)
 def test_each_partitions_rows_stay_in_order(rng: random.Random):
     line = line_of(rng, "s", shapes=("partitions",), big=False, late=False, retry="", workers=8, order="asc")
