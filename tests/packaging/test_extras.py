@@ -12,7 +12,9 @@ from tests.packaging.artifacts import ROOT
 from tests.packaging.borrowed import environment, pip_check
 from tests.packaging.checks import FOR_DEVELOPERS, LACKS, WORKS, Step, lacking, run
 
-SOME = ("", "sql", "files")
+NIGHT = pytest.mark.nightly
+"""An environment of its own for each: some ten seconds. The one with no extra says what all others lack."""
+SOME = ("", pytest.param("sql", marks=NIGHT), pytest.param("files", marks=NIGHT))
 
 
 def _extras() -> dict[str, list[str]]:
@@ -27,7 +29,7 @@ def test_each_extra_is_tried_and_its_absence_as_well():
     assert {extra for lacks in LACKS.values() for extra in lacks} == set(extras) - set(FOR_DEVELOPERS) - silent
 
 
-@pytest.mark.parametrize("extra", SOME, ids=lambda extra: extra or "none")
+@pytest.mark.parametrize("extra", SOME, ids=["none", "sql", "files"])
 def test_an_install_works_and_says_what_it_lacks(extra, tmp_path, wheel, version):
     programs = environment(tmp_path / "env", wheel, *([extra] if extra else []))
     assert pip_check(tmp_path / "env").strip() == "No broken requirements found."
