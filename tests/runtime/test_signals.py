@@ -102,7 +102,7 @@ def sleeps():
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=NIGHTLY)])
 def test_one_signal_ends_with_the_last_state(started: Any, number: int):
     run = started(BLOCKED.replace("FINALLY", "sys.stderr.write('CLEANED\\n')"))
     run.until("READY")
@@ -175,7 +175,7 @@ def rows():
     [
         pytest.param("pass", marks=NIGHTLY),
         "return",
-        "raise ValueError('changed') from error",
+        pytest.param("raise ValueError('changed') from error", marks=NIGHTLY),
         "sys.exit(5)",
     ],
 )
@@ -354,7 +354,7 @@ def test_a_signal_behind_the_last_state_leaves_summary_and_exit_code_as_they_are
     assert (tmp_path / "report.json").exists()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(("number", "code"), [pytest.param(signal.SIGTERM, 143, marks=NIGHTLY), (signal.SIGINT, 130)])
 def test_a_second_one_there_ends_at_once(started: Any, number: int, code: int):
     run = started(CLOSES.replace("ENDS", ""))
     run.until("CLOSING")

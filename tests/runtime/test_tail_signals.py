@@ -15,6 +15,11 @@ from pathlib import Path
 import pytest
 from tapprocess import PYTHON, environment, messages_of, write_tap
 
+from support.cli import burler
+
+NIGHTLY = pytest.mark.nightly
+"""The same as the others here, by another way."""
+
 POLLED = """
 import sys, time, burler
 tap = burler.tap("tap-x")
@@ -112,7 +117,7 @@ def tail(tmp_path):
         one.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=NIGHTLY)])
 def test_a_signal_between_two_polls_ends_it_at_once_with_its_state(tail, number):
     one = tail(POLLED, new_record_polling_interval_ms=600_000, state_message_min_interval_ms=600_000)
     one.until("RECORD")
@@ -159,7 +164,9 @@ def hung_up_early(folder: Path, command: str, *args: str) -> subprocess.Popen[by
     )
 
 
-@pytest.mark.parametrize(("command", "how"), [("burler", "--tail"), ("burler", "tail"), ("own", "tail")])
+@pytest.mark.parametrize(
+    ("command", "how"), [("burler", "--tail"), pytest.param("burler", "tail", marks=NIGHTLY), ("own", "tail")]
+)
 def test_a_hangup_while_a_tail_begins_is_seen_to_once_it_runs(tmp_path, command, how):
     process = hung_up_early(tmp_path, command, how)
     assert process.stdout is not None
@@ -175,7 +182,7 @@ def test_a_hangup_while_a_tail_begins_is_seen_to_once_it_runs(tmp_path, command,
     assert messages_of(out)[-1]["type"] == "STATE"
 
 
-@pytest.mark.parametrize("args", [[], ["--discover"]])
+@pytest.mark.parametrize("args", [[], pytest.param(["--discover"], marks=NIGHTLY)])
 def test_what_is_no_tail_ends_by_a_hangup_while_it_begins(tmp_path, args):
     process = hung_up_early(tmp_path, "own", *args)
     out, said = process.communicate(timeout=60)
@@ -191,7 +198,7 @@ def test_a_hangup_at_the_very_end_changes_nothing(tail):
     assert one.said.count("CLOSED") == 1
 
 
-@pytest.mark.parametrize("mode", ["sync", "tail"])
+@pytest.mark.parametrize("mode", [pytest.param("sync", marks=NIGHTLY), "tail"])
 def test_states_come_while_the_function_blocks_and_a_signal_ends_it(tail, mode):
     one = tail(BLOCKED.replace("MODE", mode))
     one.until("STATE")
@@ -278,24 +285,11 @@ def test_into_a_lake_each_state_is_committed_with_its_data(tail, tmp_path):
         process.kill()
     assert all(lines), "no STATE came within a minute"
     last = json.loads(lines[-1])
-    reading = [PYTHON, "-c", READ, str(tmp_path / "lake")]
-    ids = sorted(int(one) for one in subprocess.run(reading, capture_output=True, check=True, text=True).stdout.split())
+    read = burler("lake", "read", tmp_path / "lake")
+    ids = sorted(message["record"]["id"] for message in read.messages if message["type"] == "RECORD")
     assert ids[: last["value"]["bookmarks"]["rows"]["id"]] == list(
         range(1, last["value"]["bookmarks"]["rows"]["id"] + 1)
     )
-
-
-READ = """
-import gzip, json, pathlib, sys
-lake = pathlib.Path(sys.argv[1])
-names = [name for path in lake.rglob("manifest.json") for name in json.loads(path.read_text())["files"]]
-for path in sorted(lake.rglob("*.singer.gz")):
-    if any(path.name in name for name in names):
-        for line in gzip.open(path):
-            message = json.loads(line)
-            if message["type"] == "RECORD":
-                print(message["record"]["id"])
-"""
 
 
 CLIENTS = """
@@ -332,7 +326,7 @@ tap.schema("pushed", SCHEMA)
 """
 
 
-@pytest.mark.parametrize("blocks", ["WHEN_CLOSED", "WHEN_MADE"])
+@pytest.mark.parametrize("blocks", ["WHEN_CLOSED", pytest.param("WHEN_MADE", marks=NIGHTLY)])
 def test_a_client_that_blocks_while_it_is_made_or_closed_stops_nobody_else(tail, blocks):
     source = CLIENTS.replace(blocks, "time.sleep(600)").replace("WHEN_CLOSED", "pass").replace("WHEN_MADE", "pass")
     one = tail(source)

@@ -93,7 +93,12 @@ def rows_of(messages: list[dict[str, Any]]) -> dict[str, list[int]]:
 
 
 @pytest.mark.parametrize(
-    ("block", "number"), [("sleep", signal.SIGTERM), ("recv", signal.SIGINT), ("lock", signal.SIGTERM)]
+    ("block", "number"),
+    [
+        pytest.param("sleep", signal.SIGTERM, marks=pytest.mark.nightly),
+        pytest.param("recv", signal.SIGINT, marks=pytest.mark.nightly),
+        ("lock", signal.SIGTERM),
+    ],
 )
 def test_blocked_workers_do_not_keep_a_run_from_ending(tmp_path: Path, block: str, number: int):
     with started(tmp_path, SOURCE, BLOCK=block) as process:
@@ -105,6 +110,8 @@ def test_blocked_workers_do_not_keep_a_run_from_ending(tmp_path: Path, block: st
     assert messages[-1]["type"] == "STATE"
     assert marks(messages[-1]["value"]) == dict.fromkeys("abcd", 2)
     assert messages[-1]["value"]["currently_syncing"] == "rows"
+    parts = messages[-1]["value"]["bookmarks"]["rows"]["partitions"]
+    assert all(parts[key_of(name)].get("stream_state", {}).get("done", -1) <= 2 for name in "abcd"), "no more is out"
     assert stderr.count("FINALLY") == 1  # that of the main thread; the others can't be woken
     assert "Traceback" not in stderr
     state = tmp_path / "state.json"
@@ -122,14 +129,6 @@ def test_rows_that_wait_in_the_pages_of_blocked_workers_go_out(tmp_path: Path):
     assert code == 0, stderr
     assert rows_of(messages) == {name: [0, 1, 2] for name in "abcd"}
     assert marks(messages[-1]["value"]) == dict.fromkeys("abcd", 2)
-
-
-def test_what_a_blocked_worker_has_put_into_its_state_is_no_more_than_what_is_out(tmp_path: Path):
-    with started(tmp_path, SOURCE, BLOCK="lock") as process:
-        wait_for(process, b"BLOCKED", 4)
-        _code, messages, _stderr, _seconds = ended(process, signal.SIGTERM)
-    parts = messages[-1]["value"]["bookmarks"]["rows"]["partitions"]
-    assert all(parts[key_of(name)].get("stream_state", {}).get("done", -1) <= 2 for name in "abcd")
 
 
 def test_the_main_thread_is_done_and_only_others_are_blocked(tmp_path: Path):
@@ -161,7 +160,7 @@ def test_no_new_partition_begins_after_a_signal(tmp_path: Path):
     assert set(rows_of(messages)) == set("abc")
 
 
-@pytest.mark.parametrize(("workers", "block"), [("1", "sleep"), ("3", "lock")])
+@pytest.mark.parametrize(("workers", "block"), [pytest.param("1", "sleep", marks=pytest.mark.nightly), ("3", "lock")])
 def test_a_list_of_partitions_that_blocks(tmp_path: Path, workers: str, block: str):
     """One thread is in the author's function, the others wait for it to give the next partition."""
     with started(tmp_path, SOURCE, BLOCK=block, ACCOUNTS="ab!cd", FREE="abcd", WORKERS=workers) as process:
