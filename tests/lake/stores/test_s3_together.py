@@ -40,11 +40,11 @@ def together(count: int, act: Callable[[int], None]) -> None:
     assert errors == []
 
 
-def test_of_eight_racing_creators_one_wins(s3_server: Any) -> None:
-    stores = [s3_lake(s3_server) for _ in range(8)]
+def test_of_four_racing_creators_one_wins(s3_server: Any) -> None:
+    stores = [s3_lake(s3_server) for _ in range(4)]
     for store in stores:
         assert probe(store)
-    rounds, start = 4, threading.Barrier(8)
+    rounds, start = 4, threading.Barrier(4)
     won: list[tuple[int, int]] = []
 
     def create(me: int) -> None:
@@ -56,7 +56,7 @@ def test_of_eight_racing_creators_one_wins(s3_server: Any) -> None:
                 continue
             won.append((number, me))
 
-    together(8, create)
+    together(4, create)
     assert sorted(number for number, _ in won) == list(range(rounds))
     for number, me in won:
         assert content(stores[0], f"raw/{number}") == b"%d" % me
