@@ -104,6 +104,7 @@ def executors(folder: Path, chance: random.Random) -> Iterator[Outcome]:
 
 SLOW = """
 import os
+import time
 import burler
 
 tap = burler.tap("tap-slow")
