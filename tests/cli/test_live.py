@@ -18,6 +18,7 @@ from tapprocess import write_tap
 from terminals import Terminal
 
 from support.cli import environment
+from support.clocks import until
 
 TAP = """
     import logging, sys, threading
@@ -84,8 +85,7 @@ def tail(folder: Path, terminal: Terminal, *, rich: bool = True, **more: Any) ->
             process.stdout.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("rich", [True, False])
+@pytest.mark.parametrize(("number", "rich"), [(signal.SIGTERM, True), (signal.SIGINT, False)])
 def test_a_tail_that_is_told_to_stop_leaves_its_log_and_whole_messages(tmp_path: Path, number: int, rich: bool):
     terminal = Terminal(120, 40)
     with tail(tmp_path, terminal, rich=rich) as process:
@@ -149,10 +149,8 @@ def test_a_terminal_that_goes_away_does_not_end_the_run(tmp_path: Path):
         terminal.wait(lambda lines: any(line.startswith(HEAD) for line in lines))
         terminal.go_away()
         came = len(process.seen)
-        limit = time.monotonic() + 20
-        while len(process.seen) < came + 20:
-            assert process.poll() is None and time.monotonic() < limit
-            time.sleep(0.02)
+        until(lambda: len(process.seen) >= came + 20 or process.poll() is not None, "rows go on")
+        assert process.poll() is None
         process.terminate()
         process.wait(30)
         process.reader.join()
@@ -164,7 +162,8 @@ def test_a_terminal_that_takes_nothing_holds_up_neither_rows_nor_the_last_state(
     """Ctrl-S: whatever is drawn or logged waits. The process ends once somebody looks, or at the second SIGTERM."""
     terminal = Terminal(120, 40, looking=False)
     with tail(tmp_path, terminal, env={"BURLER_LOG_LEVEL": "INFO"}) as process:
-        time.sleep(2)
+        until(lambda: process.seen, "rows come")
+        time.sleep(1)
         process.terminate()
         limit, came = time.monotonic() + 20, -1
         while len(process.seen) != came:

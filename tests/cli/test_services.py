@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from support.clocks import until
+
 PAGE = Path(__file__).parents[2] / "docs" / "running.md"
 OWN_NAMESPACE = ["unshare", "--user", "--map-root-user", "--fork", "--pid", "--kill-child"]
 SECONDS = 120.0  # a limit, not a time that is waited: three programs begin, beside whatever else the machine does
@@ -80,16 +82,6 @@ def _may_have_a_namespace() -> bool:
 as_pid_1 = pytest.mark.skipif(not _may_have_a_namespace(), reason="this system gives no PID namespace")
 
 
-def _until(true: Callable[[], Any], what: str) -> Any:
-    limit = time.monotonic() + SECONDS
-    while time.monotonic() < limit:
-        found = true()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"waited in vain for {what}")
-
-
 def _children(pid: int) -> list[int]:
     try:
         return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
@@ -114,10 +106,10 @@ class Service:
 
     def first(self) -> int:
         """PID 1, as the outside calls it."""
-        return int(_until(lambda: _children(self.process.pid), "PID 1")[0])
+        return int(until(lambda: _children(self.process.pid), "PID 1")[0])
 
     def said(self, text: str, times: int = 1) -> None:
-        _until(lambda: self.log.read_text().count(text) >= times, f"{text!r} in the log: {self.log.read_text()}")
+        until(lambda: self.log.read_text().count(text) >= times, f"{text!r} is in the log", self.log.read_text)
 
     def ended(self) -> int:
         return self.process.wait(SECONDS)
@@ -154,12 +146,11 @@ TAIL = ("tap-crm", "--config", "config.json", "--tail")
 
 
 @as_pid_1
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("shell", [False, True])
+@pytest.mark.parametrize(("number", "shell"), [(signal.SIGTERM, False), (signal.SIGINT, True)])
 def test_a_tap_that_is_pid_1_ends_at_a_signal_with_its_last_state(service: Any, number: int, shell: bool):
     command = ["sh", "-c", "true; exec tap-crm --config config.json --tail"] if shell else TAIL
     one = service(*command)
-    _until(lambda: one.out.read_text().count('"RECORD"') > 3, "rows of a second poll")
+    until(lambda: one.out.read_text().count('"RECORD"') > 3, "rows of a second poll")
     one.send(number)
     assert one.ended() == 0
     messages = _messages(one.out)
@@ -180,11 +171,11 @@ def test_a_signal_before_the_run_has_begun_ends_pid_1_too(service: Any, tmp_path
 @as_pid_1
 def test_hangup_renews_the_client_of_pid_1_and_the_run_goes_on(service: Any):
     one = service(*TAIL)
-    _until(lambda: '"RECORD"' in one.out.read_text(), "rows")
+    until(lambda: '"RECORD"' in one.out.read_text(), "rows")
     one.send(signal.SIGHUP)
     one.said("client made", 2)
     before = one.out.read_text().count('"RECORD"')
-    _until(lambda: one.out.read_text().count('"RECORD"') > before + 3, "rows of the new client")
+    until(lambda: one.out.read_text().count('"RECORD"') > before + 3, "rows of the new client")
     one.send(signal.SIGTERM)
     assert one.ended() == 0
     ids = [message["record"]["id"] for message in _messages(one.out) if message["type"] == "RECORD"]
@@ -210,7 +201,8 @@ def script(tmp_path: Path) -> str:
 
 # Debian's sh is dash: once is enough.
 SHELLS = {os.path.realpath(path): name for name in ("sh", "dash", "bash", "busybox") if (path := shutil.which(name))}
-TOLD = [(name, signal.SIGTERM) for name in SHELLS.values()] + [("sh", signal.SIGINT)]
+NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGTERM, signal.SIGTERM)
+TOLD = list(zip(SHELLS.values(), NUMBERS, strict=False))
 
 
 def _states(folder: Path) -> list[dict[str, Any]]:
@@ -230,7 +222,7 @@ def test_the_script_tells_the_tap_alone_and_waits_for_the_target(
     service: Any, script: str, tmp_path: Path, shell: str, number: int
 ):
     one = service(shell, *(["sh"] if shell == "busybox" else []), script)
-    _until(lambda: len(_stored(tmp_path)) > 2, "three STATEs that the target has stored")
+    until(lambda: len(_stored(tmp_path)) > 2, "three STATEs that the target has stored")
     one.send(number)
     assert one.ended() == 0
     last = _states(tmp_path)[-1]["bookmarks"]["a"]["id"]
@@ -241,7 +233,7 @@ def test_the_script_tells_the_tap_alone_and_waits_for_the_target(
 def test_the_script_goes_on_from_the_state_that_the_target_has_printed(service: Any, script: str, tmp_path: Path):
     for least in (3, 6):
         one = service("sh", script)
-        _until(lambda least=least: len(_states(tmp_path)) >= least, "STATEs")
+        until(lambda least=least: len(_states(tmp_path)) >= least, "STATEs")
         one.send(signal.SIGTERM)
         assert one.ended() == 0
     ids = [state["bookmarks"]["a"]["id"] for state in _states(tmp_path)]
@@ -254,10 +246,10 @@ def test_the_script_goes_on_from_the_state_that_the_target_has_printed(service: 
 def test_a_second_signal_does_not_cut_the_target_short(service: Any, script: str, tmp_path: Path):
     (tmp_path / "busy").touch()
     one = service("sh", script)
-    _until(lambda: _stored(tmp_path), "a STATE that the target has stored")
+    until(lambda: _stored(tmp_path), "a STATE that the target has stored")
     one.send(signal.SIGTERM)
     one.said("tap-crm: stopped")
-    _until(lambda: len(_children(one.first())) == 1, "the end of the tap")
+    until(lambda: len(_children(one.first())) == 1, "the end of the tap")
     one.send(signal.SIGTERM)
     time.sleep(0.2)
     (tmp_path / "busy").unlink()
@@ -269,7 +261,7 @@ def test_a_second_signal_does_not_cut_the_target_short(service: Any, script: str
 def test_the_script_hands_hangups_on(service: Any, script: str, tmp_path: Path):
     one = service("sh", script)
     for times in (2, 3):
-        _until(lambda: len(_stored(tmp_path)) > 1, "STATEs that the target has stored")
+        until(lambda: len(_stored(tmp_path)) > 1, "STATEs that the target has stored")
         one.send(signal.SIGHUP)
         one.said("client made", times)
     one.send(signal.SIGTERM)

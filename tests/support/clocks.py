@@ -26,9 +26,7 @@ class MovedClock(FakeClock):
         changed.wait(0.005)
 
 
-def until(
-    condition: Callable[[], Any], what: str = "it is so", seconds: float = 60, said: Callable[[], str] = str
-) -> Any:
+def until(condition: Callable[[], Any], what: str = "it is so", said: Callable[[], str] = str) -> Any:
     """Wait until something is so, and give it; a test that waits in vain says what for, and what was said meanwhile."""
     limit = time.monotonic() + _LONGEST_SECONDS
     while not (found := condition()):
