@@ -20,8 +20,6 @@ MODULES = {
     "batch_storage": "burler.batch.storage",
     "batch_config": "burler.batch_config",
     "cli_process": "burler.cli.process",
-    "column_kinds": "burler.columns.kinds",
-    "column_values": "burler.columns.values",
     "canonical": "burler.lake.canonical",
     "layout": "burler.lake.layout",
     "lake_locks": "burler.lake.locking.locks",
@@ -30,7 +28,6 @@ MODULES = {
     "lake_store": "burler.lake.store",
     "log_settings": "burler.log_settings",
     "bookmark": "burler.pipeline.bookmark",
-    "repeats": "burler.pipeline.repeats",
     "shape": "burler.pipeline.shape",
     "regex": "burler.regex",
     "runtime_away": "burler.runtime.away",
@@ -41,8 +38,6 @@ MODULES = {
     "memory_sink": "burler.sinks.memory",
     "export_options": "burler.spark.export_options",
     "opening": "burler.spark.formats.opening",
-    "behaviour": "burler.verify.behaviour",
-    "verify_proxy": "burler.verify.proxy",
 }
 
 
