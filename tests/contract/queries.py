@@ -15,7 +15,13 @@ NAMES = ("singerlake", "burler")
 
 def session() -> Any:
     """A session that is patient with Python's start on a machine that has much to do."""
-    return spark.session("contract", {"spark.python.authenticate.socketTimeout": "180s"}, master="local[2]")
+    confs = {
+        "spark.python.authenticate.socketTimeout": "180s",
+        # The quick compiler alone: right for a few small jobs, wrong for real ones.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.shuffle.partitions": "2",
+    }
+    return spark.session("contract", confs, master="local[2]")
 
 
 def run(session: Any, name: str, folder: Path, lake: Path, upto: int) -> list[str]:

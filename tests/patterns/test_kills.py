@@ -234,7 +234,7 @@ def test_months_that_fail_come_again_and_leave_nothing_behind_in_the_state(fails
     assert later.states[-1]["bookmarks"] == {"rows": {"at": ROWS[-1]["at"]}}
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(sources, sources, st.sampled_from([pattern for pattern in PATTERNS if pattern[0] is not newest]))
 def test_accounts_as_partitions_each_go_on_where_they_were(one, other, pattern):
     function, keep, options = pattern
