@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 import burler
 from burler.config import mask
-from support.internals import regex
+from burler.errors import ConfigError, DeclarationError
+from burler.testing import run_tap
 
 EMAIL = r"^\w+([.-]?\w+)*@\w+([.-]?\w+)*(\.\w{2,3})+$"
 
@@ -44,30 +45,44 @@ ORDINARY = {
 MAIL = r"^[^@\s]+@[^@\s]+\.[^@\s]+$"
 
 
+def tap_of(pattern: str) -> burler.Tap:
+    """A tap whose config is held against a pattern."""
+    spec = {"type": "object", "properties": {"text": {"type": "string", "pattern": pattern}}}
+    tap = burler.tap("tap-x", config_spec=spec)
+    tap.sync("rows", schema={"properties": {"id": {}}})(lambda: [])
+    return tap
+
+
+def fits(tap: burler.Tap, text: str) -> bool:
+    try:
+        run_tap(tap, {"text": text})
+    except ConfigError as error:
+        assert "must match the pattern" in str(error)
+        return False
+    return True
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What is said of texts that are not checked."""
+    return [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+
+
 def seconds_of(pattern: str, text: str) -> float:
+    tap = tap_of(pattern)
     began = time.thread_time()
-    regex.compile_pattern(pattern).search(text)
+    fits(tap, text)
     return time.thread_time() - began
 
 
-@pytest.mark.parametrize("pattern", ORDINARY)
-def test_ordinary_patterns_stay_with_the_engine_of_python(pattern):
-    good, bad = ORDINARY[pattern]
-    expression = regex.compile_pattern(pattern)
-    assert expression.is_quick
-    assert expression.longest > 50_000
-    assert expression.gap is None
-    assert expression.search(good)
-    assert expression.search(bad) is bool(re.search(pattern, bad))
-
-
-def test_an_email_pattern_of_many_ways_is_of_python_up_to_a_length_that_addresses_have():
-    expression = regex.compile_pattern(MAIL)
-    assert not expression.is_quick
-    assert 320 < expression.longest < 10_000
-    assert expression.search("ada@example.com")
-    assert expression.search("ada@" + "example." * 10_000 + "com")
-    assert not expression.search("ada@" + "." * 100_000 + " ")
+@pytest.mark.parametrize("pattern", [*ORDINARY, MAIL])
+def test_ordinary_patterns_take_and_refuse_what_python_does_whatever_the_length(pattern, caplog):
+    good, bad = ORDINARY.get(pattern, ["ada@example.com", "ada@" + "." * 100_000 + " "])
+    tap = tap_of(pattern)
+    assert fits(tap, good)
+    assert fits(tap, bad) is bool(pattern != MAIL and re.search(pattern, bad))
+    if pattern == MAIL:
+        assert fits(tap, "ada@" + "example." * 10_000 + "com")
+    assert told(caplog) == []
 
 
 @pytest.mark.parametrize(
@@ -113,7 +128,7 @@ def test_no_pattern_holds_the_interpreter_for_a_second(pattern, text):
 )
 def test_repeats_in_repeats_are_read_at_once(pattern):
     began = time.thread_time()
-    assert regex.compile_pattern(pattern).search("b" * 1_000) in (True, False)
+    assert fits(tap_of(pattern), "b" * 1_000) in (True, False)
     assert time.thread_time() - began < 1
 
 
@@ -136,25 +151,24 @@ def test_repeats_in_repeats_are_read_at_once(pattern):
         ),
     ],
 )
-def test_what_is_not_checked_is_said_with_the_reason(pattern, gap):
-    assert gap in (regex.compile_pattern(pattern).gap or "")
+def test_what_is_not_checked_is_said_with_the_reason(pattern, gap, caplog):
+    fits(tap_of(pattern), "a")
+    assert gap in "".join(told(caplog))
 
 
 def test_a_text_that_no_engine_may_take_passes_and_is_told_once(caplog):
-    caplog.set_level(logging.WARNING)
-    expression = regex.compile_pattern(r"(?=.*[xX]).*[yY]")
-    assert not expression.search("a" * 100)
-    assert expression.search("a" * 1_000_000)
-    assert expression.search("a" * 2_000_000)
-    assert [record.getMessage()[:85] for record in caplog.records] == [
-        "the regular expression '(?=.*[xX]).*[yY]': a text of 1000000 characters was not held ag"[:85]
-    ]
+    tap = tap_of(r"(?=.*[xX]).*[yY]")
+    assert not fits(tap, "a" * 100)
+    assert fits(tap, "a" * 1_000_000)
+    assert fits(tap, "a" * 2_000_000)
+    [said] = told(caplog)
+    assert "pattern '(?=.*[xX]).*[yY]': no text of more than " in said
 
 
 def test_what_is_no_regular_expression_is_one_kind_of_error():
     for broken in ("(", "[z-a]", "a{9999999999999}", "(" * 5_000 + ")" * 5_000):
-        with pytest.raises(re.error):
-            regex.compile_pattern(broken)
+        with pytest.raises(DeclarationError, match="is no regular expression"):
+            fits(tap_of(broken), "a")
 
 
 def test_msgspec_measures_a_text_before_it_runs_the_pattern():
@@ -194,11 +208,25 @@ PATTERNS = st.recursive(st.sampled_from(ATOMS), larger, max_leaves=8)
 
 @given(PATTERNS, st.sampled_from(["{}", "^{}", "{}$", "^{}$"]), st.lists(st.text(LETTERS, max_size=8), min_size=3))
 def test_re2_says_what_python_says(pattern, around, texts):
-    expression = regex.Expression(around.format(pattern))
-    expression.longest, expression.is_quick = -1, False  # all is RE2's
-    assume(expression.gap is None)
-    for text in texts:
-        assert expression.search(text) is bool(re.search(expression.pattern, text)), text
+    """With what stands in front no text is Python's: it could take for ever."""
+    whole = f"(?:a*)*{around.format(pattern)}"
+    with warnings_of_burler() as said:
+        tap = tap_of(whole)
+        found = [fits(tap, text) for text in texts]
+    assume(not said)  # RE2 has no words for it, and all texts pass
+    assert found == [bool(re.search(whole, text)) for text in texts]
+
+
+@contextlib.contextmanager
+def warnings_of_burler() -> Iterator[list[str]]:
+    said: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("burler").addHandler(handler)
+    try:
+        yield said
+    finally:
+        logging.getLogger("burler").removeHandler(handler)
 
 
 PIECES = [
@@ -239,12 +267,12 @@ def repeated(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     st.sampled_from(["a", "ab", "aab", "a-", "-", "abb-", "a\n"]),
     st.sampled_from(["", "y", "\n", "-"]),
 )
-def test_python_gets_no_more_than_it_can_do_in_a_second(pattern, around, unit, end):
-    """A text of the greatest length that it gets at all."""
-    expression = regex.compile_pattern(around.format(pattern))
-    length = min(expression.longest, 100_000)
-    text = (unit * length)[: max(0, length - 1)] + end
-    assert seconds_of(expression.pattern, text) < 1
+def test_no_text_of_any_length_takes_more_than_a_second(pattern, around, unit, end):
+    tap = tap_of(around.format(pattern))
+    for length in (30, 300, 3_000, 30_000):
+        began = time.thread_time()
+        fits(tap, (unit * length)[: length - 1] + end)
+        assert time.thread_time() - began < 1
 
 
 # ---- burler's own expressions, on texts of others ----------------------------------------------------
