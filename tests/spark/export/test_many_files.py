@@ -10,7 +10,7 @@ SCHEMA = {"properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}
 COLUMNS = ("id", "name", "_sdc_sequence", "_sdc_source_file")
 
 
-@pytest.mark.parametrize("files", [4, 130])
+@pytest.mark.parametrize("files", [4, 66])
 def test_few_and_many(lake, run, rows_of, files):
     """Each file has a newer row of the key 0. Up to 64 files stand in Spark's plan one by one."""
     expected = {"keyed": {}, "keyless": []}

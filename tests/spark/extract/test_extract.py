@@ -137,8 +137,8 @@ def rows(config, partition):
         yield from disk_full()
 
 @tap.partitions("lost")
-def nothing():
-    raise ConnectionError("no list for " + config)
+def nothing(config):
+    raise ConnectionError("no list for " + config["token"])
 
 @tap.sync("lost", schema=SCHEMA)
 def never():

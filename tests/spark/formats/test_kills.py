@@ -67,7 +67,12 @@ def test_killed_between_version_and_pointer(format: Any, packages: None) -> None
 
 @pytest.mark.parametrize(
     ("format", "kind"),
-    [("delta", "append"), ("delta", "merge"), ("parquet", "append"), ("iceberg", "replace")],
+    [
+        ("delta", "append"),
+        ("parquet", "append"),
+        ("iceberg", "replace"),
+        pytest.param("delta", "merge", marks=pytest.mark.nightly),
+    ],
     indirect=["format"],
 )
 def test_full_disk(format: Any, kind: str, packages: None) -> None:
