@@ -255,7 +255,9 @@ def test_an_account_that_fails_stops_no_other(serve):
     assert len([row for row in parts[1]["tickets"] if row["account"] not in broken]) <= len(boundary(server))
 
 
-@pytest.mark.parametrize("lines", [1, 60, 200, 333, 500, 900])
+@pytest.mark.parametrize(
+    "lines", [1, 333, *(pytest.param(other, marks=pytest.mark.nightly) for other in (60, 200, 500, 900))]
+)
 def test_killed_at_any_line_and_resumed_nothing_is_missing(serve, lines):
     """SIGKILL once so many lines were read; the next run begins with the last whole STATE among them."""
     server = serve()
