@@ -251,7 +251,7 @@ def test_killed_again_and_again_while_commits_come_nothing_is_missing(tmp_path):
     worker.start()
     found, state = {name: set() for name in STREAMS}, None
     try:
-        for _ in range(3):
+        for _ in range(2):
             with live(git, tmp_path, state) as one:
                 one.wait_for(git("rev-parse", "HEAD"))
                 begun = len(one.lines)

@@ -40,7 +40,7 @@ def killed_while_at_it(tap, before):
 def test_after_each_kill_it_goes_on_without_a_gap(books, start):
     copy, state = Copy(), None
     with Writers(books):
-        for _ in range(3):
+        for _ in range(2):
             tap, before = start(*ONLY, state=state, every_ms=50), place_of(state or {}) or 0
             copy.take(killed_while_at_it(tap, before))
             assert before == 0 or all(row["_sdc_lsn"] >= before for row in tap.rows())

@@ -129,7 +129,7 @@ def test_killed_at_any_line_and_run_again_nothing_is_missing(serve, lines):
     assert_whole(server, first, second)
 
 
-@pytest.mark.parametrize("streams", ["books,summaries", "loans,loan_events"])
+@pytest.mark.parametrize("streams", ["books,summaries", *at_night("loans,loan_events")])
 def test_stopped_while_it_waits_for_a_server_that_is_away_it_ends_soon(serve, streams):
     """SIGTERM between two tries, on the main thread and in workers; then the server is back, and the next run brings
     the rest."""

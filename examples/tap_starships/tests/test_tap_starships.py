@@ -218,7 +218,7 @@ def test_a_server_that_does_not_describe_itself_names_the_cure(serve):
     assert "introspection is off" in done.stderr and "file='schema.graphql'" in done.stderr
 
 
-@pytest.mark.parametrize("lines", [5, 60, 150, 230])
+@pytest.mark.parametrize("lines", [60, 230, *(pytest.param(n, marks=pytest.mark.nightly) for n in (5, 150))])
 def test_killed_at_any_line_and_resumed_nothing_is_missing(serve, lines):
     """SIGKILL once so many lines were read; the next run begins with the last whole STATE among them."""
     server = serve(ships=30)
