@@ -15,6 +15,7 @@ import pytest
 from tapprocess import SMALL, write_tap
 
 from support.cli import PYTHON, Ended, burler, environment
+from support.clocks import until
 
 
 @pytest.fixture(autouse=True)
@@ -194,9 +195,7 @@ def test_a_kill_never_leaves_half_a_file_nor_one_ahead_of_the_rows(tmp_path: Pat
                 stderr=subprocess.DEVNULL,
                 env=environment(),
             )
-            end = time.monotonic() + 20
-            while not state.exists() and time.monotonic() < end:
-                time.sleep(0.005)
+            until(state.exists, "there is a state")
             time.sleep(0.013 * i)
             process.send_signal(signal.SIGKILL)
             process.wait()

@@ -16,6 +16,7 @@ import pytest
 from terminals import Terminal
 
 from support.cli import burler
+from support.clocks import until
 
 TAP = """
 import burler
@@ -213,9 +214,7 @@ def test_a_signal_ends_it_and_the_tap(tmp_path, how, number, code):
         words = ["tap.py"]
     command = [sys.executable, "-m", "burler", "verify", *words]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        until = time.monotonic() + 60
-        while not (tmp_path / "began").exists() and time.monotonic() < until:
-            time.sleep(0.02)
+        until((tmp_path / "began").exists, "the tap runs")
         process.send_signal(number)
         _out, said = process.communicate(timeout=60)
     assert process.returncode == code, said
@@ -264,10 +263,13 @@ def test_a_signal_ends_the_reading_of_messages(tmp_path, number, code):
     ) as process:
         process.stdin.write(BAD)
         process.stdin.flush()
-        until, unread = time.monotonic() + 60, array.array("i", [1])
-        while unread[0] and time.monotonic() < until:  # it has not come so far yet
-            time.sleep(0.05)
+        unread = array.array("i", [1])
+
+        def is_read():
             fcntl.ioctl(process.stdin, termios.FIONREAD, unread)
+            return not unread[0]
+
+        until(is_read, "what was written is read")
         time.sleep(0.5)
         process.send_signal(number)
         out, said = process.communicate(timeout=60)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,6 +15,7 @@ import burler
 from burler.errors import CredentialsError, HttpError
 from burler.http import Client, oauth2_client_credentials, oauth2_refresh, one_time
 from burler.testing import run_tap
+from support.clocks import until
 
 REMEMBERED_SECONDS = 30  # as docs/credentials.md has it
 
@@ -123,13 +123,12 @@ def test_a_renewal_that_comes_late_counts(server):
     with pytest.raises(CredentialsError):
         client.get("/rows")
     server.gate.set()
-    until = time.monotonic() + 20
-    rows = None
-    while rows is None and time.monotonic() < until:
-        time.sleep(0.02)
+
+    def rows():
         with contextlib.suppress(CredentialsError):
-            rows = client.json("/rows")
-    assert rows == [{"id": 0}]
+            return client.json("/rows")
+
+    assert until(rows, "rows come") == [{"id": 0}]
     assert config["refresh_token"] == server.refresh_token and len(server.asked) == 1
     server.valid.clear()
     assert client.json("/rows") == [{"id": 0}], "the error of then is forgotten"
@@ -188,9 +187,7 @@ def test_a_client_that_is_closed_waits_a_moment_for_a_renewal_of_another_thread(
     client = client_of(server, oauth2_refresh(**server.oauth(), config=config))
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(client.get, "/rows")
-        until = time.monotonic() + 20
-        while not server.waiting and time.monotonic() < until:
-            time.sleep(0.01)
+        until(lambda: server.waiting, "it asks for a token")
         threading.Timer(0.3, server.gate.set).start()
         client.auth.close()
         assert config["refresh_token"] == server.refresh_token and "access_token" in config

@@ -19,6 +19,7 @@ from burler.config import ConfigFiles, load
 from burler.http import Client, oauth2_refresh, one_time
 from burler.testing import canaries_in, canary
 from support.cli import burler
+from support.clocks import until
 
 TAP = """
     import os, time
@@ -97,8 +98,8 @@ def test_a_run_leaves_the_newest_tokens_in_the_file_and_the_next_run_uses_them(s
 def test_killed_as_soon_as_the_token_is_used_the_file_has_the_new_refresh_token(server, config):
     process = started(config, PAGES="1000", PAUSE="0.2")
     try:
-        until = time.monotonic() + 40
-        while not server.seen and time.monotonic() < until:
+        limit = time.monotonic() + 40
+        while not server.seen and time.monotonic() < limit:
             time.sleep(0.0005)
         process.send_signal(signal.SIGKILL)
     finally:
@@ -114,9 +115,7 @@ def test_stopped_while_the_reply_is_on_its_way_the_run_waits_for_it(server, conf
     process = started(config)
     try:
         # The server has the request once a thread of it waits at the gate.
-        until = time.monotonic() + 40
-        while server.waiting == 0 and time.monotonic() < until:
-            time.sleep(0.005)
+        until(lambda: server.waiting, "it asks for a token")
         process.send_signal(number)
         time.sleep(0.2)
         server.gate.set()
@@ -142,9 +141,7 @@ def test_a_file_that_can_not_be_written_is_said_and_the_run_goes_on(server, conf
     server.gate.clear()
     process = started(config, PAGES="2")
     try:
-        until = time.monotonic() + 40
-        while server.waiting == 0 and time.monotonic() < until:
-            time.sleep(0.005)
+        until(lambda: server.waiting, "it asks for a token")
         config.rename(config.with_name("config-elsewhere.json"))
         server.gate.set()
         out, err = process.communicate(timeout=30)
@@ -169,9 +166,7 @@ def test_messages_reports_and_metrics_of_such_a_run_hold_no_secret(server, confi
 
 
 def waiting_for(server, count):
-    until = time.monotonic() + 40
-    while server.waiting < count and time.monotonic() < until:
-        time.sleep(0.005)
+    until(lambda: server.waiting >= count, f"{count} ask for a token")
     assert server.waiting == count
 
 
