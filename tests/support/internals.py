@@ -29,7 +29,6 @@ MODULES = {
     "log_settings": "burler.log_settings",
     "bookmark": "burler.pipeline.bookmark",
     "shape": "burler.pipeline.shape",
-    "regex": "burler.regex",
     "runtime_away": "burler.runtime.away",
     "runtime_run": "burler.runtime.run",
     "signals": "burler.runtime.signals",
