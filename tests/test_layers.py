@@ -199,8 +199,26 @@ def test_one_module_has_the_one_context_variable():
 def test_the_docs_show_the_layers():
     page = (ROOT.parent / "docs" / "concepts.md").read_text(encoding="utf-8")
     table = page.partition("## Layers")[2]
-    shown = [tuple(re.findall(r"`(\w+)`", cell)) for cell in re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)]
-    assert tuple(shown) == LAYERS
+    shown = [tuple(re.findall(r"`(\w+/?)`", cell)) for cell in re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)]
+    slashed = [tuple(f"{name}/" if (ROOT / name).is_dir() else name for name in row) for row in LAYERS]
+    assert shown == slashed
+
+
+def test_the_docs_say_what_the_larger_packages_hold():
+    """Each package of more than ten modules has a row, and what a row names is there."""
+    page = (ROOT.parent / "docs" / "concepts.md").read_text(encoding="utf-8")
+    table = page.partition("## The larger packages")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| `([\w/]+)/` \| (.+) \|$", table, re.MULTILINE))
+    folders = {path.parent for path in MODULES} - {ROOT}
+    large = {path.relative_to(ROOT).as_posix() for path in folders if len(list(path.glob("*.py"))) > 11}
+    assert large - set(rows) == set()
+    words = {"allOf", "config_spec", "run"}
+    named = [(package, name) for package, row in rows.items() for name in re.findall(r"`([\w*/]+)`", row)]
+    assert [
+        (package, name)
+        for package, name in named
+        if name not in words and not [*(ROOT / package).rglob(name.rstrip("/")), *(ROOT / package).rglob(f"{name}.py")]
+    ] == []
 
 
 def test_the_headings_of_the_chain_are_there():

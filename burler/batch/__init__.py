@@ -1,4 +1,20 @@
-"""Bulk files in place of rows: BATCH messages written, read, and turned into each other (BATCH proposal)."""
+"""Bulk files in place of rows: BATCH messages written, read, and turned into each other (BATCH proposal).
+
+What to open for what:
+
+    message, tap_lines, reading       messages as they come; a tap's lines; the rows of a message
+    allowed, urls, urls_web           what a message may name; opening it
+    encoders, decoders, packing, jsonl  each format written and read; gzip, zstd; JSON lines
+    csv_options, csv_columns, csv_cells, csv_write  CSV: what may be set, columns, a value as a cell, the file
+    csv_cut, csv_values, csv_read     the same back to JSON
+    columnar, columnar_*              Parquet and Arrow; its docstring says which part does what
+    demands, reading_columns          what a schema demands of files with columns; their rows by it
+    writer, open_files, batch_file, naming  rows into files and messages; files that are open; one of them; names
+    storage, storage_*, store_faults  where files lie; what errors of stores mean
+    batching, expanding, expanding_*  ``burler batch pack`` and ``expand``
+    converting, cleaning              ``burler batch convert`` and ``clean``
+    native, native_*, exports         files that the source made; those that a tap's own code fetches
+"""
 
 from __future__ import annotations
 

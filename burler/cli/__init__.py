@@ -1,1 +1,19 @@
-"""The command line: builds objects, calls the runtime, turns errors into exit codes."""
+"""The command line: builds objects, calls the runtime, turns errors into exit codes.
+
+What to open for what:
+
+    main, singer_flags                ``burler``; a tap's own command
+    running, reporting                ``run``, ``discover``; the end of a run: summary, report, exit code
+    options, flags, options_*, sizes  options of a run; settings as options; those of batch and export; sizes
+    helping, completing, completion   help, and words that are misspelt; what a shell offers; its script
+    process, common                   stdout, errors and exit codes; catalog and state files
+    about, delivery, delivery_tail, meltano  ``--about``; what a stream promises; Meltano's definition of the tap
+    live, live_painters, progress     a tail on a terminal: the drawing, table or line; how far long work has come
+    exposing                          numbers for Prometheus
+    lakes, lakes_common               ``burler lake``: the group, the store's options
+    lake_care, lake_tables            ``lake ls``, ``check``, ``compact``, ``vacuum`` ...; tables, sizes, ages
+    lake_read, lake_write, lake_docs  the commands of these names
+    batches, batch_clean              ``burler batch``
+    exports, extracts, landing, spark_cli  ``burler export``, ``extract``, ``--sink spark:``, ``burler spark``
+    infer, new, verify, verifying     the commands of these names; what ``verify`` does
+"""

@@ -1,5 +1,18 @@
 """The raw lake: what taps said, as they said it, in files any tool can read (Singerlake).
 
+What to open for what:
+
+    layout, canonical, farmhash  where things lie; the SCHEMA line and its hash
+    store, stores/               what a store promises; folder, memory, buckets
+    datafile, head, envelope     the bytes of a data file; its line 1; the outermost keys of a line
+    manifests/, snapshot, swap   what counts: claims and commits; as a reader sees it; compare-and-swap
+    catalogue, json_file         ``catalogue.json`` and ``singerlake.json``
+    clean, clean_types, measure  whether plain JSON readers read records right; what a manifest says of a file
+    locking/, pace               who writes; time and chance
+    writing/, reading/, replay/  messages into files; rows of a stream; the lake as a tap
+    care/, site/                 ``ls``, ``check``, ``compact``, ``vacuum`` and others; the static site
+    absent                       what is said of a tap or stream that is not there
+
 Usable without the rest of burler::
 
     store = open_store("./lake")

@@ -1,5 +1,13 @@
 """The Singer vocabulary as plain functions and frozen data, usable without the framework.
 
+What to open for what:
+
+    messages           what goes over the wire, and lines of it read
+    catalog, foreign   catalogs; metadata and selection as other tools write them
+    metadata, keys     metadata as list and map; its keys
+    selection, select  which streams and fields are wanted; ``--select``
+    state              a state, read, changed, merged
+
 Messages, metadata, catalogs, selection and state, each in a module of its own; what most programs need is here.
 """
 

@@ -1,5 +1,23 @@
 """Spark behind a lake: sessions, types, and tables made from raw Singer messages (extra ``spark``).
 
+What to open for what:
+
+    session, launch, jvm, java   the session, its confs; starting a JVM; finding Java
+    archive, training            its start made fast
+    remote, sail, confs          what an engine can do, Spark Connect; Sail; confs for one export
+    types, columns, variants     types; columns and names of burler's own; VARIANT
+    united, unite_names, refit   all schema versions as one set of columns
+    lakefiles, file_facts, batches_in  which files; what is known of them; BATCH messages in place of a lake
+    export, export_*, under_way  from lake to tables; its options, bad rows, staging; how far it is
+    plan, plan_*                 what is to be done for one stream
+    readrows, readoptions, scan, exact, spread  rows of files: the whole; options; Spark's reader; ours; on executors
+    quarantine                   rows that no table can hold
+    rows, small                  the latest row of each key: in Spark; in Arrow
+    formats/, table, owner       tables of each format; reading one; who works in a folder
+    source/, lakesource/         ``format("burler")``, ``format("singerlake")``
+    streaming/, pipelines/       the same as streams; projects for declarative pipelines
+    extraction/, land            a tap's partitions as Spark tasks; a tap to tables in one call
+
 Importing this package loads no pyspark; the names below are found when they are first used.
 """
 

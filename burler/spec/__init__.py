@@ -1,4 +1,21 @@
-"""The rules of Singer as plain functions: messages and catalogs in, findings out. Usable without the framework."""
+"""The rules of Singer as plain functions: messages and catalogs in, findings out. Usable without the framework.
+
+What to open for what:
+
+    table, rule, rules_*              all rules; what one is; their texts
+    choice, limits, explain           which count; by which figures; a rule for a terminal
+    check, messages, stream           a run's messages: as a function; in their order; those of one stream
+    lines, whole_lines                lines of any tap, decoded
+    catalog, catalog_*, schema_messages  catalogs; SCHEMA messages
+    fit, fit_*, nodes, constraints    values against the schema, a column at a time
+    hard_values, other_formats        values that targets can't take; formats that few hold values against
+    order, rowlog, times              in which order rows came; which; ``time_extracted``
+    bookmarks, bookmark_*             STATEs of one stream, held against its rows
+    states, statelog, resume          where a bookmark stands; STATEs as a whole; runs that were resumed
+    versions, left_out, secret_lines  full tables; what never came; secrets in messages
+    declared                          what a catalog says of each stream
+    finding, saying, patch            what was found; what several lines show; a schema that would have fitted
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,19 @@
-"""Verify mode: proof that a tap keeps the rules (docs/verify.md)."""
+"""Verify mode: proof that a tap keeps the rules (docs/verify.md).
+
+What to open for what:
+
+    verifying, options                a whole verification; what it is asked for
+    given                             messages or a catalog alone, without a run
+    subject, subject_*                what is verified: a tap in this process, or any command
+    program, program_*                a command as a process
+    behaviour, behaviour_*            short runs: discovery, config, states, signals, selection
+    requests_*, proxy, proxy_*        what a tap asks its source
+    catalogs                          catalogs with more or less selected
+    result, facts, unlooked, outcome  what it gives; facts of runs; rules not looked at; what is told
+    baseline, pyproject               findings that are known; ``[tool.burler.verify]``
+    report, report_*                  text, page, JUnit, SARIF
+    in_tests, ordering                the rules as tests; ``@ensure_ordering``
+"""
 
 from typing import TYPE_CHECKING
 

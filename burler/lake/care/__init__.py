@@ -1,5 +1,15 @@
 """Care of a lake: look at it, check it, make its manifests anew, put small files together, remove what is left over.
 
+What to open for what:
+
+    listing, describing          ``ls``; ``describe``
+    checking, check_*, findings  ``check``: the whole, its parts; what it can find, with the cures
+    rebuilding, assembling       ``rebuild``; a manifest put together
+    compacting, runs, merging    ``compact``; which files may become one; making it
+    vacuuming, removing          ``vacuum``: what may go, and why; taking data files away safely
+    places, listed, examining    which streams there are; one listing; files read to their ends
+    locks                        whether the holder of a lock lives
+
     from burler.lake import care, open_store
     for finding in care.check(open_store("./lake", must_exist=True)).findings: ...
 
