@@ -60,7 +60,7 @@ def queries(pg):
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("adbc, number", [(True, signal.SIGTERM), (False, signal.SIGINT)])
 def test_a_signal_ends_a_run_that_waits_for_its_first_row(pg, start, adbc, number):
     pg.execute("create view slow as select 1 as id, pg_sleep(120)::text as s")
     process = start(adbc)
@@ -74,14 +74,13 @@ def test_a_signal_ends_a_run_that_waits_for_its_first_row(pg, start, adbc, numbe
     until(lambda: not queries(pg))
 
 
-@pytest.mark.parametrize("adbc", [True, False])
-def test_a_signal_ends_a_run_that_waits_for_a_table_which_somebody_locks(pg, start, adbc):
+def test_a_signal_ends_a_run_that_waits_for_a_table_which_somebody_locks(pg, start):
     import psycopg
 
     pg.execute("create table t (id int primary key)")
     with psycopg.connect(pg.url) as holder:
         holder.execute("lock table t in access exclusive mode")
-        process = start(adbc)
+        process = start(adbc=True)
         waits = f"select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = '{pg.name}'"
         until(lambda: pg.ask(waits) == [(1,)])
         process.send_signal(signal.SIGTERM)
@@ -111,10 +110,10 @@ def test_a_signal_ends_a_run_that_waits_for_sqlite(tmp_path):
         process.communicate()
 
 
-def test_a_killed_run_leaves_no_query_behind_once_it_has_rows_to_send(pg, start, adbc):
+def test_a_killed_run_leaves_no_query_behind_once_it_has_rows_to_send(pg, start):
     pg.execute("create table t (id int primary key, filler text)")
     pg.execute("insert into t select i, repeat('x', 1000) from generate_series(1, 50000) i")
-    process = start(adbc)
+    process = start(adbc=True)
     process.stdout.readline()
     process.stdout.readline()
     os.kill(process.pid, signal.SIGKILL)
@@ -123,10 +122,10 @@ def test_a_killed_run_leaves_no_query_behind_once_it_has_rows_to_send(pg, start,
     until(lambda: pg.ask(mine) == [(0,)])
 
 
-def test_a_reader_that_goes_away_ends_the_run(pg, start, adbc):
+def test_a_reader_that_goes_away_ends_the_run(pg, start):
     pg.execute("create table t (id int primary key, filler text)")
     pg.execute("insert into t select i, repeat('x', 1000) from generate_series(1, 50000) i")
-    process = start(adbc)
+    process = start(adbc=False)
     process.stdout.readline()
     process.stdout.close()
     assert process.wait(timeout=30) == 4
