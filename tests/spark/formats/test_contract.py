@@ -12,7 +12,7 @@ from format_samples import BASE, FULL_ROW, NOON, NUMBER, TEXT, WIDE, arrow, chan
 
 from burler.errors import ExportError
 
-every = pytest.mark.parametrize("format", at_night(ALL, "orc"), indirect=True)
+every = pytest.mark.parametrize("format", at_night(ALL, "orc", "rest"), indirect=True)
 without_spark = pytest.mark.parametrize("format", LOCAL, indirect=True)
 GROWN = columns(**BASE, **{"new one": TEXT})
 
