@@ -356,3 +356,11 @@ def test_a_value_that_is_masked_is_gone_through_once():
 )
 def test_passwords_in_urls_are_found_as_before(text, masked):
     assert mask(text) == masked
+
+
+def test_a_dollar_stands_before_the_last_line_end_of_a_long_text_too():
+    """Python's engine is given none of these: RE2 has to say the same."""
+    found = regex.compile_pattern("^(a+)+$").search
+    long = "a" * 100_000
+    assert found(long) and found(long + "\n")
+    assert not found(long + "\n\n") and not found(long + "\nb")
