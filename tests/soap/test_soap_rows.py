@@ -161,6 +161,7 @@ def test_rows_of_both_ways_fit_the_schema(read, objects, way):
         ("Born", "1990-01-02Z", "1990-01-02"),
         ("Born", "soon", "soon"),
         ("Photo", "not base64!", {"no base64": "not base64!"}),
+        ("Photo", "QUJD!", {"no base64": "QUJD!"}),
         ("CreatedBy", "a \n\t b", "a b"),
         ("Photo", "", b""),
         ("Numbers", "", []),
