@@ -6,6 +6,7 @@ Everything is written below ./demo; the repository itself is only read.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -52,7 +53,7 @@ def run_tap(*more: str) -> None:
         sys.exit(ended.returncode)
     for line in ended.stderr.splitlines():
         _time, _, said = line.partition(" ")
-        if said.startswith("WARNING") or (said.startswith("INFO stream") and "rows of" in said):
+        if said.startswith("WARNING") or (said.startswith("INFO stream") and re.search(r"\brows? of\b", said)):
             sys.stdout.write(f"  {said.removeprefix('INFO ')}\n")
     sys.stdout.flush()
 

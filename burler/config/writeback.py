@@ -206,11 +206,14 @@ class ConfigFiles:
         held = [i for i, (_file, content) in enumerate(self._files) if _holds(content, path)]
         if value is GONE:
             return held
+        last = len(self._files) - 1
         for length in range(len(path), 0, -1):
-            for i in reversed(range(len(self._files))):
+            for i in range(last, -1, -1):
                 if _holds(self._files[i][1], path[:length]):
                     return [i]
-        return [len(self._files) - 1]
+                if _hides(self._files[i][1], path[:length]):
+                    break
+        return [last]
 
     def _say(self, level: int, sentence: str) -> None:
         if sentence not in self._said:
@@ -249,6 +252,12 @@ def _holds(content: Any, path: Path) -> bool:
             return False
         content = content[key]
     return True
+
+
+def _hides(content: Any, path: Path) -> bool:
+    """Whether something that is no object stands where the path goes through: nothing of a file below comes by it."""
+    above = [_at(content, path[:length]) for length in range(1, len(path))]
+    return any(held is not GONE and not isinstance(held, dict) for held in above)
 
 
 def _at(content: Any, path: Path) -> Any:

@@ -7,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from burler.config import ConfigFiles, load
@@ -27,6 +27,7 @@ def same(one, two):
 
 
 @given(st.lists(st.tuples(CONFIGS, INDENTS), min_size=1, max_size=3), st.lists(CONFIGS, min_size=1, max_size=3))
+@example([({"a": {"b": 1}}, None), ({"a": None}, None), ({"a": {}}, None)], [{"a": {"b": 1}}, {"a": {"b": 2}}])
 def test_what_is_saved_is_what_is_loaded(files, steps):
     with tempfile.TemporaryDirectory() as folder:
         paths = []

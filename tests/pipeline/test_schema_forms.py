@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import copy
 import datetime as dt
+import enum
 import json
 import math
 import re
@@ -451,7 +452,6 @@ def test_a_recursive_schema_is_one_error_before_anything_goes_out():
 
 
 def test_subclasses_and_other_kinds_of_the_same_values():
-    import enum
     import types
     from collections import ChainMap, OrderedDict, UserDict
 
@@ -520,7 +520,8 @@ def test_fast_equals_exact_on_all_forms_and_what_comes_out_validates(case):
     metadata = {crumb: {"selected": False} for crumb in off}
     schema = prune(schema, metadata, stream="s") if off else schema
     before = copy.deepcopy(schema)
-    options = {"key_properties": keys, "deselected": off, "key": next(iter(schema["properties"]), None)}
+    texts = (name for name, part in schema["properties"].items() if part.get("type") not in ("object", "array"))
+    options = {"key_properties": keys, "deselected": off, "key": next(texts, None)}
     outcome, lines = fast(schema, pages, **rules, **options)
     assert outcome == slow(schema, pages, **rules, **options)
     assert schema == before
@@ -563,6 +564,8 @@ def dotted(path):
 
 
 def same_worth(value, out):
+    if isinstance(value, enum.Enum):
+        value = value.value
     if value is None or isinstance(value, bool):
         return out is value
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,6 +1,6 @@
 """A real S3 server for tests: moto, once for all processes that run tests, behind a door that can be told to fail.
 
-    from support.objects import s3_server  # in a conftest.py beside the tests
+    from support.objects import s3_endpoint, s3_server  # both, in a conftest.py beside the tests
 
     def test_it(s3_server):
         storage = BatchStorage(s3_server.url("batches"), "crm-", s3_server.options)

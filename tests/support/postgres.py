@@ -95,15 +95,11 @@ def _as_whom() -> dict[str, str | int | list[int]]:
 
 @contextlib.contextmanager
 def shared() -> Iterator[Server]:
-    """The server of this run of tests; one of its own where tests run in one process.
+    """The server of this run of tests, kept by a process of its own: it ends with its users, however they ended.
 
     Raises:
         Missing: PostgreSQL's programs are not here.
     """
-    if shared_server.RUN not in os.environ:
-        with running() as server:
-            yield server
-        return
     programs(), _as_whom()
     canary("postgres-password")  # what this process writes is searched for secrets from now on
     with shared_server.joined("postgres", "support.postgres") as where:

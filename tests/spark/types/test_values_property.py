@@ -221,7 +221,7 @@ def test_each_row_is_as_it_was_or_in_quarantine(lake, read_stream):
     assert [one["clean"] for one in lake.manifest("s")["file_stats"].values()] == [True, False]
     assert min(len(clean), len(odd)) > 100
 
-    read = read_stream()
+    read = read_stream(max_bad_rows=len(drawn))
 
     got = read.by("row")
     quarantined = {json.loads(bad.record)["row"] for bad in read.bad}
