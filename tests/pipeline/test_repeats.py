@@ -151,3 +151,11 @@ def test_a_row_that_does_not_fit_counts_and_is_told_once_however_often_it_comes(
     assert len([text for text in caplog.messages if "row id=1" in text]) == 1
     out = run_tap(tap, {"tail": True, "tail_max_rounds": 1, "max_bad_records": 2}, clock=FakeClock())
     assert "max_bad_records" in str(out.result.errors["s"])
+
+
+@pytest.mark.parametrize("more", [[], rows((1, 7))])
+@pytest.mark.parametrize("options", [TOP, ALL, KEYED, {"order": "asc"}])
+def test_a_row_at_the_boundary_that_an_error_cut_off_is_not_known(options, more):
+    page = rows((2, 7), (4, 7))
+    cut = [page[0], row(3, 7, object()), page[1]]
+    assert tail([more], [cut], [page], **options) == [*more, *page]
