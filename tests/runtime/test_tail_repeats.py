@@ -524,3 +524,21 @@ def test_key_properties_may_have_odd_names():
 
     out = run_tap(tap, {"tail": True, "tail_max_rounds": 3}, clock=FakeClock())
     assert len(out.records("rows")) == 1
+
+
+def test_rows_in_a_new_form_are_news():
+    fields, rounds, tap = {"id": {"type": "integer"}}, [], burler.tap("tap-t")
+
+    @tap.schema("rows")
+    def schema():
+        return {"properties": dict(fields)}
+
+    @tap.sync("rows", key_properties="id", replication_key="id", order="asc")
+    def rows():
+        rounds.append(1)
+        if len(rounds) == 3:
+            fields["text"] = {"type": "string"}
+        return [{"id": 1}]
+
+    out = tail(tap, rounds=6, tail_interval_ms=60_000, tail_rediscover_seconds=100)
+    assert [one["type"] for one in out.messages if one["type"] != "STATE"] == ["SCHEMA", "RECORD"] * 2
