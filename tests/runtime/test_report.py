@@ -101,3 +101,18 @@ def test_a_stream_that_is_retried_goes_on_where_it_was():
     found = run.report()
     (one,) = found["streams"]
     assert (one["status"], one["bookmark_to"], one["rounds"], len(found["series"])) == ("succeeded", 2, 1, 1)
+
+
+@pytest.mark.parametrize("form", ["json", "text", "html"])
+def test_no_secret_of_the_config_is_in_a_report_or_the_log(form: str):
+    """A secret in names, bookmarks and errors; also where a cut goes through one (a text of a bookmark ends after 300
+    characters, a point of the series after 200)."""
+    secret = "hunter2correcthorse"
+    run = Streams(f"tap-{secret}")
+    run.add(f"s-{secret}", [f"b{secret}", f"c{secret}"], error=ValueError(f"key {secret} refused"))
+    for at in (190, 290):
+        run.add(f"cut{at}", [None, "x" * at + secret, "y" * at + secret])
+    run.failing("parts", {f"part {secret}": ValueError(secret)})
+    ended, text = run.run(form=form, password=secret)
+    assert ended.code != 0 and "***" in text and "***" in ended.stderr
+    assert not [part for part in (secret[:8], secret[-8:]) if part in text + ended.stderr]
