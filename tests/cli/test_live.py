@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -54,10 +55,13 @@ HEAD = "tap-x: 2 streams, 1 failing, "
 
 
 @contextlib.contextmanager
-def tail(folder: Path, terminal: Terminal, *, rich: bool = True, **more: Any) -> Iterator[subprocess.Popen[bytes]]:
+def tail(
+    folder: Path, terminal: Terminal, *, rich: bool = True, source: str = TAP, **more: Any
+) -> Iterator[subprocess.Popen[bytes]]:
     """The tap in tail mode, stderr on the terminal."""
-    write_tap(folder, TAP)
-    (folder / "config.json").write_text('{"tail": true, "new_record_polling_interval_ms": 50}')
+    write_tap(folder, source)
+    config = {"tail": True, "new_record_polling_interval_ms": 50, **more.pop("config", {})}
+    (folder / "config.json").write_text(json.dumps(config))
     env = {"TERM": "xterm", **more.pop("env", {})}
     if not rich:
         (folder / "path").mkdir()
@@ -174,3 +178,33 @@ def test_a_terminal_that_takes_nothing_holds_up_neither_rows_nor_the_last_state(
         terminal.look()
         process.wait(30)
     terminal.close()
+
+
+SECRET = "hunter2correcthorse"
+SECRETIVE = f"""
+    import burler
+    tap = burler.tap("tap-x", config_spec={{"type": "object", "properties": {{"password": {{}}}}}})
+    text = {{"properties": {{"id": {{"type": "string"}}}}}}
+
+    @tap.sync("rows-{SECRET}", key_properties="id", replication_key="id", order="asc", schema=text)
+    def rows(stream):
+        yield {{"id": "after {SECRET}"}}
+
+    @tap.sync("users", key_properties="id", replication_key="id", schema=text)
+    def users():
+        raise ValueError("token {SECRET} refused")
+        yield
+"""
+
+
+@pytest.mark.parametrize("rich", [True, False])
+def test_no_secret_is_on_the_terminal_nor_in_a_line_of_the_log(tmp_path: Path, rich: bool):
+    terminal = Terminal(160, 40)
+    with tail(tmp_path, terminal, source=SECRETIVE, rich=rich, config={"password": SECRET}):
+        shown = terminal.wait(lambda lines: any(line.startswith(HEAD) for line in lines))
+        if rich:
+            terminal.wait(lambda lines: any(line.startswith("rows-***  ") and "after ***" in line for line in lines))
+        assert any("token *** refused" in line for line in shown)
+    terminal.over()
+    terminal.close()
+    assert SECRET[:8].encode() not in terminal.raw
