@@ -255,7 +255,7 @@ def _holds(content: Any, path: Path) -> bool:
 
 
 def _hides(content: Any, path: Path) -> bool:
-    """Whether something that is no object stands where the path goes through: nothing of a file below comes by it."""
+    """Whether a file has something that is no object on the way to a path: it hides what files before it have there."""
     above = [_at(content, path[:length]) for length in range(1, len(path))]
     return any(held is not GONE and not isinstance(held, dict) for held in above)
 

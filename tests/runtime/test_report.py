@@ -4,6 +4,7 @@ tests/cli/test_report_docs.py.)"""
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -81,10 +82,14 @@ def test_every_bookmark_has_a_form(form: str):
     for name, (value, _shown) in shown.items():
         run.add(name, [value, value])
     _ended, text = run.run(form=form)
-    found: dict[str, Any] = streams_of(json.loads(text)) if form == "json" else {}
+    if form == "html":
+        cells = {cell.strip() for cell in re.findall(r">([^<]+)<", text)}
+        assert {"2024-01-01", "5", str(2**70), "1.5"} <= cells and "é" * 301 not in text
+        return
+    found: dict[str, Any] = streams_of(json.loads(text))
+    assert found.keys() == shown.keys()
     for name, one in found.items():
         assert one["bookmark_from"] == one["bookmark_to"] == shown[name][1]
-    assert found or "2024-01-01" in text
 
 
 def test_a_stream_that_is_retried_goes_on_where_it_was():

@@ -131,7 +131,6 @@ def test_many_errors_are_folded_behind_the_first_and_of_very_many_a_thousand_are
 
 def test_an_empty_run_has_a_page():
     run = Streams()
-    run.tap.config_spec = None
     run.add("rows")
     page = Page(run.page(page_max_rows=0))
     assert "No stream has begun." in page.texts["p"]

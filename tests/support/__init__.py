@@ -2,7 +2,7 @@
 
 cli         a command, in this process or in one of its own
 taps        a tap's command, and what it discovers
-servers     THE web server
+servers     a web server that answers as a test says, or stalls, or breaks off
 objects     S3, one server for all processes
 postgres    PostgreSQL, the same; shared: how that is done
 clocks      waiting for a fact; clocks that a test moves
