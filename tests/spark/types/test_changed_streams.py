@@ -45,18 +45,19 @@ def test_five_changes_lose_nothing(lake, read_stream, clean):
     }
 
 
-def test_integers_become_doubles_only_while_a_double_holds_them(lake, read_stream):
-    lake.commit("s", [{"id": 1, "n": 2**53}], schema=schema(n=INTEGER))
+@pytest.mark.parametrize("sign", [1, -1])
+def test_integers_become_doubles_only_while_a_double_holds_them(lake, read_stream, sign):
+    lake.commit("s", [{"id": 1, "n": sign * (2**53 + 2)}], schema=schema(n=INTEGER))
     lake.commit("s", [{"id": 2, "n": 0.5}], schema=schema(n=NUMBER))
 
-    assert {at: row["n"] for at, row in read_stream().by("id").items()} == {1: 2.0**53, 2: 0.5}
+    assert {at: row["n"] for at, row in read_stream().by("id").items()} == {1: sign * (2.0**53 + 2), 2: 0.5}
 
-    lake.commit("s", [{"id": 3, "n": 2**53 + 1}], schema=schema(n=INTEGER))
+    lake.commit("s", [{"id": 3, "n": sign * (2**53 + 1)}], schema=schema(n=INTEGER))
     read = read_stream()
     assert {at: row["n"] for at, row in read.by("id").items()} == {
-        1: "9007199254740992",
+        1: str(sign * 9007199254740994),
         2: "0.5",
-        3: "9007199254740993",
+        3: str(sign * 9007199254740993),
     }
     assert read.bad == []
     assert "field 'n': integer in v1, number in v2: held as text" in read.said.notes
