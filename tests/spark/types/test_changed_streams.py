@@ -142,8 +142,10 @@ def test_open_values_as_variant(spark, lake, read_stream):
         schema=schema(**fields),
     )
     bent = [b"1" * 39, b"[1e999]", b'{"a":{"b":1,"b":1}}', b"[" * 2000 + b"]" * 2000, b'"%s"' % (b"x" * 16_000_001)]
+    bent.append(b'{"a":' * 801 + b"1" + b"}" * 801)
     lake.commit("s", [b'{"id":5,"any":%s}' % text for text in bent], schema=schema(**fields))
     kept = [b"[" * 800 + b"]" * 800, b"[" + b"[{}]," * 1000 + b"1]", b'["%s"]' % (b"[{" * 1000), b"9" * 38]
+    kept += [b"[[]," + b"[" * 799 + b"]" * 800, rb'["\"' + b"[{" * 1000 + b'"]', b"-0.5", b"true"]
     lake.commit("s", [b'{"id":%d,"any":%s}' % (6 + at, text) for at, text in enumerate(kept)], schema=schema(**fields))
 
     def rows_in(place):
