@@ -86,3 +86,13 @@ def test_unbuffered_and_to_a_file(tmp_path: Path):
     shell("PYTHONUNBUFFERED=1 $BURLER run tap_x.py > out.jsonl", tmp_path)
     filed = messages_of((tmp_path / "out.jsonl").read_bytes())
     assert [m.get("record") for m in filed] == [m.get("record") for m in plain]
+
+
+@pytest.mark.parametrize("command", ["discover tap_x.py", "infer rows.jsonl"])
+def test_json_to_a_reader_that_has_gone(tmp_path: Path, command: str):
+    """It has gone before the command begins."""
+    (tmp_path / "rows.jsonl").write_text('{"id": 1}\n')
+    write_tap(tmp_path, SMALL)
+    ended = shell(f"(until [ -e gone ]; do sleep 0.01; done; $BURLER {command}) | (exec <&-; touch gone)", tmp_path)
+    assert ended.code == 4, ended.stderr
+    assert ended.stderr.startswith("WARNING ") and len(ended.stderr.splitlines()) == 1
