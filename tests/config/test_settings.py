@@ -14,6 +14,7 @@ from burler.config import load
 from burler.errors import ConfigError
 from burler.testing import FakeClock, canary, run_tap
 from support.cli import script
+from support.taps import command
 
 FOREVER = [None, "null", "none", "forever", " Forever "]
 
@@ -172,3 +173,10 @@ def test_all_that_is_wrong_is_said_at_once():
 def test_every_setting_says_what_it_is():
     assert len(known()) > 30
     assert all(len(told["description"]) > 20 for told in known().values())
+
+
+def test_none_is_a_name_where_text_is_asked_for(tmp_path):
+    (tmp_path / "c.json").write_text('{"tap_id": "none"}')
+    assert command(tap_of(), "run", "--sink", "lake:lake", "--config", "c.json", cwd=tmp_path).code == 0
+    folders = {path.name for path in (tmp_path / "lake").rglob("*") if path.is_dir()}
+    assert "none" in folders and not {"tap-x", "tap_x"} & folders
