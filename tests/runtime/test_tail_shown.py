@@ -243,3 +243,19 @@ def test_a_wake_does_not_cut_the_wait_after_a_failure_short():
     run_tap(tap, {**TAIL, "tail_max_retries": 1})
     assert len(times) == 2
     assert times[1] - times[0] > 0.9
+
+
+def test_a_pause_makes_one_line_and_no_burst(caplog):
+    tap, clock, rounds = burler.tap("tap-t"), FakeClock(), []
+
+    @tap.sync("rows", **KEYED)
+    def rows():
+        rounds.append(1)
+        if len(rounds) == 2:
+            clock.advance(3600)
+        return [{"id": len(rounds)}]
+
+    with caplog.at_level(logging.INFO):
+        run_tap(tap, {**TAIL, "new_record_polling_interval_ms": 1000, "tail_max_rounds": 20}, clock=clock)
+    told = [line for line in said(caplog, logging.INFO) if line.startswith("tail: ") and " of them failing" in line]
+    assert len(told) == 1 and " in 3601 s, " in told[0]
