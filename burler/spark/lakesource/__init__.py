@@ -2,6 +2,13 @@
 
 Importing this package loads no pyspark: ``DefaultSource``, which Spark looks for, is made when it is
 first asked for.
+
+What to open for what:
+
+    options   what a reader may be told, and how big its tasks are
+    chosen    which files it reads; ranges: which commits a stream reads
+    tasks     how files become tasks
+    rows      rows on an executor
 """
 
 from __future__ import annotations
