@@ -10,7 +10,7 @@
 # make bench  how fast burler is, beside a floor and other programs; make bench BEFORE=<commit>: beside itself; make bench-spark: tables, sources and extraction
 #
 # They make a virtual environment in .venv and install what they need; nothing else has to be done before.
-# Tests run on one process more than there are cores (they wait for servers and JVMs), four at most, a file at a time (those that share a Spark in one): make test ARGS="-n 0 -k lake" runs some, in one.
+# Tests run on two processes more than there are cores (they wait for servers and JVMs), four at most, a file at a time (those that share a Spark in one): make test ARGS="-n 0 -k lake" runs some, in one.
 # REPO=/path/to/repo make demo   reads another git repository.      PYTHON=python3.12 make ...   chooses Python.
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
@@ -22,7 +22,7 @@ REPO ?= .
 JAVA := $(shell sh examples/have_java.sh && echo yes || echo no)
 JAVA_EXTRA = $(if $(filter yes,$(JAVA)),,$(comma)java)
 comma := ,
-WORKERS = $(shell $(RUN) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
+WORKERS = $(shell $(RUN) -c 'import os; print(min(4, (os.cpu_count() or 1) + 2))')
 PIP = $(RUN) -m pip --disable-pip-version-check install
 
 .PHONY: demo test test-jsonschema2 test-extras dist storm nightly mutations soak bench bench-spark check lint types docs docs-check clean
