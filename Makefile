@@ -3,7 +3,7 @@
 # make test-jsonschema2  the tests beside jsonschema 2.6, which singer-python pins
 # make test-extras  burler's wheel in fresh environments: with no extra, with each alone; downloads all of them
 # make dist   the wheel and the sdist in dist/, checked
-# make nightly  the tests, examples of properties and short storms that each push leaves out (two hours)
+# make nightly  the tests, examples of properties and short storms that each push leaves out (an hour or two)
 # make storm  thousands of runs that signals and kills meet at random moments (hours)
 # make mutations  breaks burler in one place at a time, and says whether its tests notice (tests/mutations.toml)
 # make soak   a tail of an hour: memory, open files, threads, each row once
@@ -100,7 +100,7 @@ storm: $(VENV)/.for-test
 PROPERTIES = $$(grep -rlE '^(from|import) hypothesis' tests examples --include='test_*.py')
 NIGHTLY = $(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 nightly: $(VENV)/.for-test
-	@echo "== make nightly holds what is too long for each push; some two hours on 2 cores:"
+	@echo "== make nightly holds what is too long for each push; an hour or two on 2 cores:"
 	@echo "==   1. the tests marked nightly (make test runs all others)"
 	@echo "==   2. each property with 600 examples, others each night (a push looks at the same 60)"
 	@echo "==   3. half a minute of storm in each world (make storm is the whole of it)"
