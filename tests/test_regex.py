@@ -22,6 +22,7 @@ import burler
 from burler.config import mask
 from burler.errors import ConfigError, DeclarationError
 from burler.testing import run_tap
+from support.taps import warnings
 
 EMAIL = r"^\w+([.-]?\w+)*@\w+([.-]?\w+)*(\.\w{2,3})+$"
 
@@ -210,23 +211,11 @@ PATTERNS = st.recursive(st.sampled_from(ATOMS), larger, max_leaves=8)
 def test_re2_says_what_python_says(pattern, around, texts):
     """With what stands in front no text is Python's: it could take for ever."""
     whole = f"(?:a*)*{around.format(pattern)}"
-    with warnings_of_burler() as said:
+    with warnings() as said:
         tap = tap_of(whole)
         found = [fits(tap, text) for text in texts]
     assume(not said)  # RE2 has no words for it, and all texts pass
     assert found == [bool(re.search(whole, text)) for text in texts]
-
-
-@contextlib.contextmanager
-def warnings_of_burler() -> Iterator[list[str]]:
-    said: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
-    logging.getLogger("burler").addHandler(handler)
-    try:
-        yield said
-    finally:
-        logging.getLogger("burler").removeHandler(handler)
 
 
 PIECES = [

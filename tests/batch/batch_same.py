@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import burler.testing
 from burler.batch import message_schema
 from burler.singer.messages import Message, Records, State
 from burler.testing import FakeClock, run_tap
+from support.taps import warnings
 
 Messages = list[dict[str, Any]]
 ENCODINGS = [
@@ -78,19 +77,6 @@ class Pair:
     dialect: str
     said: list[str]
     batch_said: list[str]
-
-
-@contextlib.contextmanager
-def warnings() -> Iterator[list[str]]:
-    """What the log says that is more than INFO."""
-    said: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
-    logging.getLogger("burler").addHandler(handler)
-    try:
-        yield said
-    finally:
-        logging.getLogger("burler").removeHandler(handler)
 
 
 def both(

@@ -36,6 +36,7 @@ MODULES = {
     "settings": "burler.settings",
     "memory_sink": "burler.sinks.memory",
     "export_options": "burler.spark.export_options",
+    "formats_base": "burler.spark.formats.base",
     "opening": "burler.spark.formats.opening",
 }
 

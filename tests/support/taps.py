@@ -1,8 +1,12 @@
-"""Commands of taps that a test has made: ``command(tap, "discover")`` is ``burler discover`` of that very object."""
+"""Commands of taps that a test has made: ``command(tap, "discover")`` is ``burler discover`` of that very object; and
+what the log warns of meanwhile."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -47,3 +51,16 @@ def exact(text: str | bytes) -> Any:
         raise AssertionError(f"{name} is no JSON")
 
     return json.loads(text, parse_float=Decimal, parse_constant=no_constant, object_pairs_hook=once)
+
+
+@contextlib.contextmanager
+def warnings() -> Iterator[list[str]]:
+    """What the log says that is more than INFO."""
+    said: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("burler").addHandler(handler)
+    try:
+        yield said
+    finally:
+        logging.getLogger("burler").removeHandler(handler)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 from burler.spark import record_type
+from support.internals import formats_base
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, 123456, tzinfo=dt.UTC)
 INTEGER, NUMBER, TEXT = {"type": "integer"}, {"type": "number"}, {"type": "string"}
@@ -49,23 +49,7 @@ FULL_ROW = {
 }
 
 
-@dataclass(frozen=True)
-class Change:
-    """What a table is asked to do: as an export asks it."""
-
-    kind: str
-    columns: Any
-    schema: Mapping[str, Any]
-    numbers: Mapping[str, int]
-    keys: tuple[str, ...] = ()
-    newer: tuple[str, ...] = ()
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    partition_by: tuple[str, ...] = ()
-    file_count: int | None = None
-    check: Callable[[], None] = lambda: None
-
-
-def change(kind: str, columns: Any = COLUMNS, **more: Any) -> Change:
+def change(kind: str, columns: Any = COLUMNS, **more: Any) -> Any:
     """A change with the schema that the columns have, keys ``id`` and order ``at``."""
     from burler.spark import spark_schema
 
@@ -73,7 +57,7 @@ def change(kind: str, columns: Any = COLUMNS, **more: Any) -> Change:
     if kind == "merge":
         more.setdefault("keys", ("id",))
         more.setdefault("newer", ("at",))
-    return Change(kind, columns, spark_schema(columns).jsonValue(), **more)
+    return formats_base.Change(kind, columns, spark_schema(columns).jsonValue(), **more)
 
 
 def arrow(rows: list[Mapping[str, Any]], columns: Any = COLUMNS) -> Any:
