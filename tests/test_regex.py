@@ -287,7 +287,7 @@ SHORT = {
     "batch.csv_options._LIKE_A_VALUE": "what a config says of CSV",
     "batch.naming.NAME": "names of files",
     "batch.storage._SCHEME": "addresses of a config",
-    "lake.stores.urls._SCHEME": "addresses of a config",
+    "lake.store._SCHEME": "addresses of a config",
     "columns.values._STRING": "rows that are JSON: no text of them begins with a backslash",
     "lake.clean._TEXT": "rows that are JSON: no text of them begins with a backslash",
 }

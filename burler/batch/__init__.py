@@ -10,7 +10,7 @@ What to open for what:
     columnar, columnar_*              Parquet and Arrow; its docstring says which part does what
     demands, reading_columns          what a schema demands of files with columns; their rows by it
     writer, open_files, batch_file, naming  rows into files and messages; files that are open; one of them; names
-    storage, storage_*, store_faults  where files lie; what errors of stores mean
+    storage, storage_*               where files lie
     batching, expanding, expanding_*  ``burler batch pack`` and ``expand``
     converting, cleaning              ``burler batch convert`` and ``clean``
     native, native_*, exports         files that the source made; those that a tap's own code fetches

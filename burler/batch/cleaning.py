@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from burler.batch.naming import is_hidden_below, is_ours_below
-from burler.batch.storage import check_prefix, check_root, hide_options, root_path
+from burler.batch.storage import check_prefix, check_root, root_path
 from burler.batch.storage_local import CURES, remove_if_dead
 from burler.batch.storage_s3 import S3Uploads
-from burler.batch.store_faults import faults, is_forbidden, open_filesystem, said
 from burler.errors import ConfigError, UsageError
 from burler.files.store_times import modified_seconds
+from burler.storage.faults import faults, is_forbidden, open_filesystem, said
+from burler.storage.location import hide_options
 from burler.target.local_file import errors
 
 logger = logging.getLogger("burler")

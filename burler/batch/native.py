@@ -24,7 +24,7 @@ from burler.config.secrets import hide
 from burler.context import running
 from burler.errors import DeclarationError
 from burler.files import names
-from burler.target.file_urls import local_path
+from burler.storage.location import local_path
 
 PACKINGS = ("none", "gzip", "zstd", "bz2", "xz")
 """How files may be packed as a whole. No BATCH message can say bz2 and xz: such files are read as rows."""

@@ -16,7 +16,7 @@ from burler.errors import BatchError, FileError
 from burler.extras import require
 from burler.files.names import shown
 from burler.log_settings import near
-from burler.target.file_urls import local_path
+from burler.storage.location import local_path
 
 _BOM = b"\xef\xbb\xbf"
 _PARQUET_MAGIC = b"PAR1"

@@ -10,7 +10,7 @@ from burler.batch.packing import ZSTD_MARKS, unpacked
 from burler.errors import BatchError, BurlerError, FileError
 from burler.files.names import shown
 from burler.files.unpacking import streams
-from burler.target.file_urls import local_path
+from burler.storage.location import local_path
 
 STEP_BYTES = 1 << 16
 MOST_BYTES = 1 << 24

@@ -21,7 +21,7 @@ from burler.files.pages import table_of
 from burler.files.unpacking import Unpacked, seekable_copy
 from burler.pipeline.pages import JsonPage
 from burler.singer.messages import Batch
-from burler.target.file_urls import local_path
+from burler.storage.location import local_path
 
 _MOST_LINE_BYTES = 1 << 28
 _MOST_UNPACKED_BYTES = 1 << 36

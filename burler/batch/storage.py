@@ -9,24 +9,21 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from burler.batch.naming import is_plain
 from burler.batch_config import BatchStorage
-from burler.config.secrets import hide, raw_secrets
+from burler.config.secrets import raw_secrets
 from burler.errors import ConfigError
-from burler.target.file_urls import local_path
+from burler.storage.location import hide_options, local_path
 
 logger = logging.getLogger("burler")
 
 _SCHEME = re.compile(r"(file|[a-z][a-z0-9+.-]+(?=:/)):", re.IGNORECASE)
 _UNSAYABLE = re.compile(r"[?#%\x00-\x1f\x7f]|::")
 _SIGNED = re.compile(r"[?&](?:sig|sv|se|x-amz-[a-z-]+|x-goog-[a-z-]+|signature|token|key|password)=", re.IGNORECASE)
-_SECRET_OPTIONS = frozenset({"key", "secret", "token", "connection_string", "sas_token", "account_key", "credential"})
-_WORDS = frozenset({"anon", "cloud", "cache", "browser", "google_default"})  # ways that gcsfs finds a token by itself
 _MOST_CHARACTERS = 100
 
 
@@ -196,7 +193,7 @@ def check_prefix(prefix: str, name: str = "batch_config.storage.prefix") -> None
 
 def root_path(url: str, name: str = "storage") -> Path | None:
     """The absolute path that a root of this machine means; None for a URL of another store. Of ``file:`` URLs see
-    ``burler.target.file_urls``, paths are as they are; links in them stay.
+    ``burler.storage.location``, paths are as they are; links in them stay.
 
     Raises:
         ConfigError: neither a path nor a URL: ``s3:/bucket``, a ``file:`` URL of another machine.
@@ -224,13 +221,3 @@ def _of_file_url(url: str) -> str:
         return "" if parts.query or parts.fragment else str(local_path(url))
     except OSError:
         return ""
-
-
-def hide_options(options: Mapping[str, Any]) -> None:
-    """Keep the secrets among a store's options out of logs and errors of this process. The libraries have names of
-    their own for them (``connection_string``)."""
-    found = list(raw_secrets(dict(options)))
-    found += [value for name, value in options.items() if name in _SECRET_OPTIONS and isinstance(value, str)]
-    for secret in found:
-        if secret not in _WORDS:
-            hide(secret)

@@ -19,9 +19,9 @@ from typing import Any
 
 from burler.batch.naming import hidden_name, is_plain
 from burler.batch.storage_s3 import Patience, S3Writes
-from burler.batch.store_faults import faults, is_forbidden, open_filesystem, said
 from burler.config.secrets import hide
 from burler.errors import ConfigError, StorageError
+from burler.storage.faults import faults, is_forbidden, open_filesystem, said
 
 logger = logging.getLogger("burler")
 

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from burler.storage.bucket import PATIENCE_SECONDS
+
 logger = logging.getLogger("burler")
 
-PATIENCE_SECONDS = 180.0
-"""So long an answer is waited for, with all tries of the libraries. A part of 8 MiB needs 0.4 Mbit/s then."""
 _WORD_SECONDS = 30.0
 _LAST_SECONDS = 10.0  # of a store that has not answered once: for aborting what was begun
 _MARK = "burler"

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
 from burler.batch.allowed import Allowed, Refused
-from burler.batch.storage import hide_options
-from burler.batch.store_faults import AGAIN, is_about_options, open_filesystem, said
 from burler.config.secrets import hide
 from burler.errors import BatchError, BurlerError
 from burler.files import names
-from burler.target.file_urls import local_path
+from burler.storage.faults import AGAIN, is_about_options, open_filesystem, said
+from burler.storage.location import hide_options, local_path
 
 _PIECE_BYTES = 1 << 20
 _BLOCK_BYTES = 4 << 20

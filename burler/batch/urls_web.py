@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from burler.batch.allowed import Allowed, Refused
-from burler.batch.store_faults import AGAIN, said
 from burler.errors import BatchError
 from burler.files import names
 from burler.http.prepared import location_of
+from burler.storage.faults import AGAIN, said
 
 if TYPE_CHECKING:
     import requests

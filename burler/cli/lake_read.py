@@ -15,7 +15,7 @@ from burler.errors import BurlerError, UsageError
 
 if TYPE_CHECKING:
     from burler.lake.replay.plan import Asked
-    from burler.lake.store import Store
+    from burler.storage.base import Store
 
 logger = logging.getLogger(__name__)
 

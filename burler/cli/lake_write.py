@@ -20,11 +20,11 @@ from burler.words import counted
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
-    from burler.lake.store import Store
     from burler.lake.writing.writer import LakeWriter
     from burler.runtime.signals import Stopper
     from burler.singer.messages import State
     from burler.sinks.stdout import LineWriter
+    from burler.storage.base import Store
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from burler.cli.helping import OPTIONS, option
 from burler.cli.options_batch import read_options
 
 if TYPE_CHECKING:
-    from burler.lake.store import Store
+    from burler.storage.base import Store
 
 LAKE_OPTIONS = "--lake-options"
 

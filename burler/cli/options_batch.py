@@ -214,8 +214,8 @@ def read_options(option: str, said: str | None) -> dict[str, Any] | None:
     Raises:
         ConfigError: neither; the content is not quoted.
     """
-    from burler.batch.storage import hide_options
     from burler.config.loading import parse_object
+    from burler.storage.location import hide_options
 
     if said is None:
         return None

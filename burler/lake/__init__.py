@@ -3,12 +3,12 @@
 What to open for what:
 
     layout, canonical, farmhash  where things lie; the SCHEMA line and its hash
-    store, stores/               what a store promises; folder, memory, buckets
+    store                        the store of a URL (what stores promise: ``burler.storage``)
     datafile, head, envelope     the bytes of a data file; its line 1; the outermost keys of a line
     manifests/, snapshot, swap   what counts: claims and commits; as a reader sees it; compare-and-swap
     catalogue, json_file         ``catalogue.json`` and ``singerlake.json``
     clean, clean_types, measure  whether plain JSON readers read records right; what a manifest says of a file
-    locking/, pace               who writes; time and chance
+    locking/                     who writes
     writing/, reading/, replay/  messages into files; rows of a stream; the lake as a tap
     care/, site/                 ``ls``, ``check``, ``compact``, ``vacuum`` and others; the static site
     absent                       what is said of a tap or stream that is not there
@@ -33,11 +33,12 @@ from burler.lake.locking.lock import LockSettings
 from burler.lake.manifests.manifest import load, streams
 from burler.lake.reading.pages import LakeReading, Page, read
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
-from burler.lake.store import Store, StoredFile, open_store, probe
+from burler.lake.store import open_store, probe
 from burler.lake.writing.ingest import ingest
 from burler.lake.writing.parallel import LakeDriver
 from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.lake.writing.writer import LakeWriter
+from burler.storage.base import Store, StoredFile
 from burler.target.roll import RollSettings
 
 __all__ = [

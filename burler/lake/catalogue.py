@@ -11,13 +11,13 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from burler.clock import Pace
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
 from burler.lake.canonical import CANONICAL_FORM, ENCODINGS, is_base85_hash, is_schema_hash
 from burler.lake.json_file import Document, change_json, parse_json
-from burler.lake.pace import Pace
-from burler.lake.store import Store
 from burler.singer.messages import Schema
+from burler.storage.base import Store
 
 LAKE_FORMAT = 1
 _TAP_NOTES = ("owner", "description", "documentation", "status")

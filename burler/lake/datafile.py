@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 from burler.errors import LakeError
 from burler.lake.canonical import folder_mismatch
 from burler.lake.layout import folder_hash, parse_file_name
-from burler.lake.store import Store
+from burler.storage.base import Store
 
 BLOCK_BYTES = 1 << 20
 _PIECE_BYTES = 128 << 10  # asked of a decompressor at once: what it makes of more leaves holes in the process's memory

@@ -10,8 +10,8 @@ from msgspec import Raw
 from burler.errors import LakeError, MessageError
 from burler.lake.datafile import CURE_DAMAGED, read_blocks
 from burler.lake.snapshot import Snapshot
-from burler.lake.store import Store
 from burler.singer.messages import Schema, to_line
+from burler.storage.base import Store
 from burler.target.lines import one_by_one, schema_of
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
+from burler.clock import Pace
 from burler.errors import LakeError
-from burler.lake.pace import Pace
-from burler.lake.store import Store
 from burler.lake.swap import swap
 from burler.singer.messages import encode
+from burler.storage.base import Store
 
 Document = dict[str, Any]
 

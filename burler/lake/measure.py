@@ -15,8 +15,8 @@ from burler.lake.envelope import decode_outermost
 from burler.lake.head import head_of
 from burler.lake.layout import parse_file_name
 from burler.lake.snapshot import FileStats
-from burler.lake.store import Store
 from burler.singer.messages import format_time
+from burler.storage.base import Store
 from burler.target.timestamps import normalise_time
 
 Damage = Literal["missing", "hash", "torn", "message"]

@@ -1,172 +1,24 @@
-"""Where a lake's bytes live: the interface every store fulfils, and how one is opened.
-
-What a lake needs of a store is little, and all of its safety rests on it:
-
-* ``create`` makes a file with its whole content, or fails because there is one;
-* ``replace`` is compare-and-swap: it succeeds only if the file still has the tag that was read;
-* a data file is written under a name no reader sees, and published under a name that was free.
-
-Paths are relative to the lake, with ``/`` between components (see ``burler.lake.layout``).
-
-The stores: ``local`` (a folder), ``memory`` (this process), ``s3``, ``gcs``, ``azure`` (objects, by conditional
-requests; what they share stands in ``objects``), ``other`` (whatever else fsspec reaches, for a single writer).
-"""
+"""From a path or URL to the store of a lake. What a store promises: ``burler.storage.base``."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+import importlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-from burler.errors import LakeError, StorageError
+from burler.config.secrets import raw_secrets
+from burler.errors import UsageError
+from burler.storage.base import Store
+from burler.storage.location import hide_options, local_path
 
+OPTIONS = "--lake-options"
 
-class Conflict(Exception):
-    """A conditional ``replace`` or ``delete`` came too late: the file has another tag by now."""
-
-
-class OutcomeUnknown(StorageError):
-    """A write may or may not have happened (lost reply, failed sync): read again before judging."""
-
-
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """A small file as it was read: its bytes, and the tag that ``replace`` and ``delete`` compare."""
-
-    data: bytes
-    tag: str
-
-
-UNKNOWN_TIME = math.inf
-"""Of a file of which its store does not say when it was written: behind all times, so that it is never old."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """What a listing knows of a file.
-
-    Attributes:
-        path: relative to the lake.
-        size_bytes: as stored (compressed).
-        modified: when it was written, in seconds since 1970 by the store's clock; ``UNKNOWN_TIME`` where that does not
-            say.
-    """
-
-    path: str
-    size_bytes: int
-    modified: float
-
-
-class Hold(Protocol):
-    """A sign that a process of this machine lives, which ends with the process however that ends."""
-
-    @property
-    def taken(self) -> bool:
-        """False: another living process of this machine (or another hold of this one) has it."""
-
-    def release(self) -> None:
-        """Give it back. Safe to call again, and where it was not taken."""
-
-
-class NewFile(Protocol):
-    """A data file while it is written; nobody sees it before ``publish``."""
-
-    def write(self, data: bytes | bytearray | memoryview, /) -> None:
-        """Append bytes.
-
-        Raises:
-            StorageError: the store is full or gone.
-        """
-
-    def publish(self, path: str, /) -> None:
-        """Make the file durable and visible under ``path``. After FileExistsError another name may be tried.
-
-        Raises:
-            FileExistsError: there is a file of that name; it is untouched.
-        """
-
-    def discard(self) -> None:
-        """Remove what was written. Safe to call at any time, and again; never touches a published file."""
-
-
-class Store(Protocol):
-    """A place for lakes.
-
-    Every method may raise ``StorageError``, or ``UsageError`` if the place itself is wrong.
-    """
-
-    @property
-    def url(self) -> str:
-        """What a person would type to open this store again."""
-
-    @property
-    def conditional(self) -> bool:
-        """Whether ``create`` and ``replace`` keep their conditions among processes (see ``probe``). If not, one writer
-        alone may use the lake. Object stores are asked once, by writing, when this is first needed."""
-
-    def read(self, path: str, /) -> Blob | None:
-        """A whole small file with its tag; None when there is none."""
-
-    def create(self, path: str, data: bytes, /) -> str:
-        """Make a file with its content in one step; the new tag.
-
-        Raises:
-            FileExistsError: there is one already.
-            OutcomeUnknown: the store can't tell whether it happened.
-        """
-
-    def replace(self, path: str, data: bytes, /, *, tag: str) -> str:
-        """Replace a file if it still has ``tag``; the new tag.
-
-        Raises:
-            Conflict: it has another tag, or is gone.
-            OutcomeUnknown: the store can't tell whether it happened.
-        """
-
-    def delete(self, path: str, /, *, tag: str) -> None:
-        """Remove a file if it still has ``tag``.
-
-        Raises:
-            Conflict: it has another tag, or is gone.
-            OutcomeUnknown: the store can't tell whether it happened.
-        """
-
-    def remove(self, path: str, /) -> None:
-        """Remove a file whatever it is; fine if it is not there. Only for what nobody refers to any more."""
-
-    def walk(self, folder: str, /) -> Iterator[str]:
-        """Paths of all files below ``folder`` at any depth, sorted; hidden ones (``.``) left out.
-
-        A folder that does not exist has no files.
-        """
-
-    def files(self, folder: str, /, *, hidden: bool = False) -> Iterator[StoredFile]:
-        """As ``walk``, with what a listing knows of each file. One paged listing on object stores, however deep.
-
-        Args:
-            hidden: also names and folders that begin with ``.``: temporary files (``.tmp-...``), sidecars of locks.
-        """
-
-    def folders(self, folder: str, /) -> list[str]:
-        """Names of the folders directly inside ``folder``, sorted; hidden ones left out."""
-
-    def new_file(self, folder: str, /) -> NewFile:
-        """Begin a data file that will be published inside ``folder``."""
-
-    def open(self, path: str, /) -> BinaryIO:
-        """A file for reading from its start.
-
-        Raises:
-            FileNotFoundError: there is none.
-        """
-
-    def locate(self, path: str, /) -> str:
-        """The name under which other programs (Spark, DuckDB, zcat) find the file."""
-
-    def hold(self, path: str, /) -> Hold | None:
-        """Try, without waiting, to hold a sign of life beside ``path`` that the kernel drops when this process ends.
-        None: this store knows no such thing."""
+_MODULES = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "az": "azure", "abfs": "azure", "abfss": "azure"}
+_SIGNED = re.compile(r"[?&](?:sig|sv|x-amz-[a-z-]+|x-goog-[a-z-]+|signature|token|key|password)=", re.IGNORECASE)
+_UNSAYABLE = re.compile(r"[?#%\\\x00-\x1f\x7f]|::")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)")
 
 
 def open_store(url: str, *, must_exist: bool = False, options: Mapping[str, Any] | None = None) -> Store:
@@ -182,9 +34,13 @@ def open_store(url: str, *, must_exist: bool = False, options: Mapping[str, Any]
             there or must not be used; with ``must_exist``, no lake. MissingExtra: the store's package is missing.
         StorageError: the store does not answer.
     """
-    from burler.lake.stores import urls as store_urls
-
-    return store_urls.opened(url, must_exist=must_exist, options=options or {})
+    scheme = _SCHEME.match(url)
+    kind = scheme[0].lower() if scheme else "file"
+    if kind == "file":
+        return _local(url, must_exist, options or {})
+    if kind == "memory":
+        return _memory(url, must_exist)
+    return _remote(url, kind, must_exist, options or {})
 
 
 def probe(store: Store) -> bool:
@@ -197,18 +53,88 @@ def probe(store: Store) -> bool:
     return store.conditional
 
 
-def check_path(path: str, url: str) -> list[str]:
-    """The components of a path of the lake.
+def _memory(url: str, must_exist: bool) -> Store:
+    from burler.storage.memory import MemoryStore
+
+    name = url.partition("://")[2].strip("/")
+    if not name:
+        raise UsageError(f"{url}: a lake in memory needs a name, such as memory://try.")
+    store = MemoryStore(name)
+    if must_exist and next(store.files("raw"), None) is None:
+        raise UsageError(f"there is no lake at {url}: nothing is in it, and it ends with its process.")
+    return store
+
+
+def _remote(url: str, kind: str, must_exist: bool, options: Mapping[str, Any]) -> Store:
+    from burler.storage.objects import ObjectStore
+
+    hide_options(options)
+    plain = _checked(url, kind)
+    module = importlib.import_module(f"burler.storage.{_MODULES.get(kind, 'fsspec_store')}")
+    store = ObjectStore(plain, options, module.connect)
+    store.check(must_exist=must_exist)
+    return store
+
+
+def _checked(url: str, kind: str) -> str:
+    """The URL of a store's folder without a slash at its end.
 
     Raises:
-        LakeError: it leads out of the lake, or nowhere. ``url`` is what the error calls the lake.
+        UsageError: it names credentials, which are not shown, or no folder.
     """
-    parts = path.split("/")
-    if any(part in ("", ".", "..") or "\0" in part for part in parts):
-        raise LakeError(f"{url}: the lake refers to the path {path!r}, which leads out of it or nowhere.")
-    return parts
+    rest = url.partition("://")[2]
+    place, _, path = rest.partition("/")
+    if kind in ("http", "https"):
+        raise UsageError(f"{kind}:// can't be a lake: it can't be listed. Give a folder, or s3://bucket/folder.")
+    if ":" in place.rpartition("@")[0] or any(raw_secrets(url)) or _SIGNED.search(url):
+        raise UsageError(
+            f"the lake's {kind}:// URL has credentials in it, and the names of its files would show them.\n"
+            f"  Put them into {OPTIONS}, or into the environment that the store's library reads."
+        )
+    wrong = _UNSAYABLE.search(rest)
+    if wrong:
+        raise UsageError(
+            f"{url!r}: {wrong[0]!r} in a lake's URL is read differently by different programs. Leave it out."
+        )
+    parts = [part for part in path.split("/") if part]
+    if not place or ".." in parts or "." in parts:
+        raise UsageError(f"{url!r} names no folder of a store. Give one, such as s3://bucket/folder.")
+    return "/".join([f"{kind}://{place}", *parts])
 
 
-def is_hidden(path: str) -> bool:
-    """Whether a path, or a folder in it, begins with ``.``; readers never see it."""
-    return path.startswith(".") or "/." in path
+def _local(url: str, must_exist: bool, options: Mapping[str, Any]) -> Store:
+    from burler.storage.local import LocalStore
+
+    path = _local_path(url)
+    try:
+        is_there, is_folder = path.exists(), path.is_dir()
+    except OSError as error:  # a folder above it may not be entered, or the name is too long
+        raise UsageError(
+            f"{url} can't be looked at: {error.strerror}. Check the path, and the owner and the rights of the folders "
+            "above it."
+        ) from None
+    if is_there and not is_folder:
+        raise UsageError(f"{url} is a file, and a lake is a folder. Give the folder that holds 'raw', or a new one.")
+    if must_exist and not is_folder:
+        raise UsageError(
+            f"there is no lake at {url}: no such folder. Is it spelled right?\n"
+            f"A new lake is made by: some-tap | burler lake write {url} --tap-id some-tap"
+        )
+    return LocalStore(path)
+
+
+def _local_path(url: str) -> Path:
+    """See ``burler.storage.location``: the lake and BATCH have one rule."""
+    try:
+        path = local_path(url)
+    except OSError:
+        raise UsageError(f"{url} names another machine. Give a folder, such as ./lake, or a file:///... URL.") from None
+    if not url or "\0" in str(path or url):
+        raise UsageError("the lake's path is empty or no path. Give a folder, such as ./lake.")
+    if path is None:
+        return Path(url)
+    if "?" in url or "#" in url:
+        raise UsageError(f"{url}: '?' and '#' must be written as %3F and %23 in a file URL; or give the plain path.")
+    if not path.is_absolute():
+        raise UsageError(f"{url} names no folder of this machine. Give file:///folder, or the path.")
+    return path

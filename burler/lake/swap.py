@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from burler.clock import Pace
 from burler.errors import StorageError
-from burler.lake.pace import Pace
-from burler.lake.store import Conflict, OutcomeUnknown, Store
+from burler.storage.base import Conflict, OutcomeUnknown, Store
 
 _GIVE_UP_SECONDS = 60.0
 _LONGEST_WAIT_SECONDS = 0.5

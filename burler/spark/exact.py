@@ -23,7 +23,6 @@ from burler.columns.values import Misfit, Report, converter
 from burler.errors import LakeError
 from burler.extras import require
 from burler.lake.datafile import read_blocks
-from burler.lake.store import Store
 from burler.spark.columns import STAGED
 from burler.spark.lakefiles import LakeFile
 from burler.spark.quarantine import BadRow, bad_row
@@ -31,6 +30,7 @@ from burler.spark.readoptions import ReadOptions
 from burler.spark.refit import Refit, refit
 from burler.spark.types import arrow_schema
 from burler.spark.united import United
+from burler.storage.base import Store
 
 if TYPE_CHECKING:
     import pyarrow

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import BurlerError, ExportError, UsageError
 from burler.lake import layout
-from burler.lake.store import Store, open_store
+from burler.lake.store import open_store
 from burler.spark import batches_in
 from burler.spark.export_options import ExportOptions, checked
 from burler.spark.export_run import StreamResult, StreamRun
@@ -26,6 +26,7 @@ from burler.spark.export_staging import Staging, staging
 from burler.spark.formats.opening import check_format, open_target, place_of
 from burler.spark.lakefiles import find_streams, load_stream
 from burler.spark.session import session as start_session
+from burler.storage.base import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from burler.lake.absent import not_there
 from burler.lake.datafile import read_blocks
 from burler.lake.manifests import manifest
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.lake.store import Store
+from burler.storage.base import Store
 
 
 @dataclass(frozen=True, slots=True)

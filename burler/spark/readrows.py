@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from burler.columns.kinds import VARIANT, StructOf, holds
 from burler.errors import LakeError
-from burler.lake.store import Store
 from burler.spark.columns import RANK, STAGED, named
 from burler.spark.lakefiles import LakeFile
 from burler.spark.readoptions import ReadOptions
@@ -28,6 +27,7 @@ from burler.spark.scan import FLAGGED, ROWS, Field, Scan, Watch, count_where, ex
 from burler.spark.spread import Staged, stage
 from burler.spark.types import spark_schema
 from burler.spark.united import United, place_of
+from burler.storage.base import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession

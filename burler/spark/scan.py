@@ -19,13 +19,13 @@ import msgspec
 
 from burler.columns.kinds import FieldType, ListOf, MapOf, StructOf
 from burler.errors import BurlerError, ExportError, LakeError
-from burler.lake.store import Store
 from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION, quoted
 from burler.spark.exact import numbered_lines
 from burler.spark.file_facts import FileFacts
 from burler.spark.lakefiles import LakeFile
 from burler.spark.types import spark_schema
 from burler.spark.united import Path
+from burler.storage.base import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession

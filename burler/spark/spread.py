@@ -20,7 +20,7 @@ from burler.columns.kinds import STRING, VARIANT, StructOf, replaced
 from burler.columns.values import WANTED_WIDE
 from burler.errors import BurlerError, LakeError
 from burler.extras import require
-from burler.lake.store import Store, open_store
+from burler.lake.store import open_store
 from burler.spark import united as uniting
 from burler.spark.columns import STAGED, named
 from burler.spark.exact import Outcome, exact_batches
@@ -32,6 +32,7 @@ from burler.spark.scan import escape
 from burler.spark.types import arrow_schema, spark_schema
 from burler.spark.united import United
 from burler.spark.variants import with_variants
+from burler.storage.base import Store
 
 if TYPE_CHECKING:
     import pyarrow

@@ -15,8 +15,8 @@ from burler.lake.manifests import document as doc
 from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import Measured
 from burler.lake.snapshot import DataFile, FileStats
-from burler.lake.store import UNKNOWN_TIME, StoredFile
 from burler.singer.messages import format_time
+from burler.storage.base import UNKNOWN_TIME, StoredFile
 
 _OF_EACH_REBUILD = frozenset({"generation", "sequence", "commit_ids", "writers", "continues"})
 

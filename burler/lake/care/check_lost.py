@@ -13,7 +13,7 @@ from burler.lake import layout
 from burler.lake.care.check_stream import StreamCheck
 from burler.lake.care.findings import Finding, finding
 from burler.lake.care.locks import LOCK
-from burler.lake.store import Store
+from burler.storage.base import Store
 
 _NO_NOTES = "Restore it from a copy. Else burler lake rebuild makes it anew, without owners and descriptions."
 

@@ -20,7 +20,7 @@ from burler.lake.manifests import replaced
 from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import DamagedFile, Measured
 from burler.lake.snapshot import FileStats, Snapshot
-from burler.lake.store import Store, StoredFile
+from burler.storage.base import Store, StoredFile
 from burler.target.timestamps import to_moment
 
 _STAMPS = re.compile(r"\d{8}T\d{6}Z-\d{8}T\d{6}Z", re.ASCII)

@@ -17,7 +17,7 @@ from burler.lake.care.examining import examined
 from burler.lake.care.findings import Finding
 from burler.lake.care.listed import listed
 from burler.lake.care.places import places, read_snapshot
-from burler.lake.store import Store
+from burler.storage.base import Store
 
 PROGRESS_FILES = 1000
 

@@ -22,8 +22,8 @@ from burler.lake.care.removing import remove_unlisted
 from burler.lake.care.runs import Run, runs
 from burler.lake.manifests import document as doc
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.lake.store import Store
 from burler.singer.messages import format_time
+from burler.storage.base import Store
 from burler.target.timestamps import to_moment
 
 BELOW_BYTES = 64 * 1024 * 1024

@@ -10,7 +10,7 @@ from burler.errors import UsageError
 from burler.lake import catalogue, layout
 from burler.lake.absent import not_there
 from burler.lake.care.listing import text_of
-from burler.lake.store import Store
+from burler.storage.base import Store
 
 
 @dataclass(frozen=True, slots=True)

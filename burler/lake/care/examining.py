@@ -9,8 +9,8 @@ from multiprocessing import get_context
 
 from burler.errors import UsageError
 from burler.lake.measure import DamagedFile, Measured, examine
-from burler.lake.store import Store, StoredFile
-from burler.lake.stores.local import LocalStore
+from burler.storage.base import Store, StoredFile
+from burler.storage.local import LocalStore
 
 _AT_ONCE = 512
 _WORTH_PROCESSES_BYTES = 64 * 1024 * 1024

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from burler.lake import layout
 from burler.lake.care.places import Place
 from burler.lake.manifests import replaced
-from burler.lake.store import Store, StoredFile
+from burler.storage.base import Store, StoredFile
 
 _STREAM_DEPTH = 3
 

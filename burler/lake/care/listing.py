@@ -12,8 +12,8 @@ from burler.lake.care.places import Place, places, read_snapshot
 from burler.lake.layout import parse_file_name
 from burler.lake.manifests import replaced
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.lake.store import Store
 from burler.singer.messages import format_time
+from burler.storage.base import Store
 
 
 @dataclass(frozen=True, slots=True)

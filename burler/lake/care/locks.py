@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from burler.errors import BurlerError
 from burler.lake.locking.lock_file import LockFile, this_machine
-from burler.lake.store import Store, StoredFile
+from burler.storage.base import Store, StoredFile
 from burler.target.timestamps import to_moment
 
 LOCK = "singerlake.lock"

@@ -17,7 +17,7 @@ from burler.lake.envelope import decode_outermost
 from burler.lake.manifests import replaced
 from burler.lake.manifests.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats
-from burler.lake.store import NewFile, OutcomeUnknown, Store
+from burler.storage.base import NewFile, OutcomeUnknown, Store
 from burler.target.compressor import compressor
 from burler.target.timestamps import to_moment
 

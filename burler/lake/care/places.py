@@ -18,8 +18,8 @@ from burler.lake.absent import not_there
 from burler.lake.manifests import document as doc
 from burler.lake.manifests.whole_names import WholeNames
 from burler.lake.snapshot import Snapshot
-from burler.lake.store import Store
 from burler.lake.swap import swap
+from burler.storage.base import Store
 
 _log = logging.getLogger("burler.lake")
 

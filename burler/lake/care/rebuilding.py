@@ -26,8 +26,8 @@ from burler.lake.manifests import replaced
 from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import DamagedFile, Measured
 from burler.lake.snapshot import Snapshot
-from burler.lake.store import Conflict, OutcomeUnknown, Store, StoredFile
 from burler.lake.swap import swap
+from burler.storage.base import Conflict, OutcomeUnknown, Store, StoredFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from burler.lake.care.places import Place, add_mark, change_manifest
 from burler.lake.layout import SortKey, sort_key
 from burler.lake.manifests import document as doc
 from burler.lake.manifests import replaced
-from burler.lake.store import Store
 from burler.lake.swap import swap
 from burler.singer.messages import format_time
+from burler.storage.base import Store
 
 _AT_ONCE = 8
 GONE = "~"

@@ -12,11 +12,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from burler.clock import Pace
 from burler.errors import BurlerError, LockLost, UsageError
 from burler.lake.locking.lock_file import LockFile, this_machine
-from burler.lake.pace import Pace
-from burler.lake.store import Blob, Conflict, Hold, OutcomeUnknown, Store
 from burler.singer.messages import format_time
+from burler.storage.base import Blob, Conflict, Hold, OutcomeUnknown, Store
 
 BEATS_PER_TTL = 10
 

@@ -10,10 +10,10 @@ import threading
 import weakref
 from collections.abc import Callable
 
+from burler.clock import Pace, briefly
 from burler.errors import BurlerError, LockLost
 from burler.lake.locking.lock import BEATS_PER_TTL, LockSettings, StreamLock, WaitStopped, describe
-from burler.lake.pace import Pace, briefly
-from burler.lake.store import Store
+from burler.storage.base import Store
 
 _log = logging.getLogger("burler.lake")
 _FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.05, 1.0

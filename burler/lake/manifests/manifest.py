@@ -14,16 +14,16 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from burler.clock import Pace
 from burler.errors import LakeError, LockLost, UsageError
 from burler.lake import layout
 from burler.lake.absent import not_there
 from burler.lake.manifests import document as doc
 from burler.lake.manifests import replaced
 from burler.lake.manifests.whole_names import WholeNames
-from burler.lake.pace import Pace
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
-from burler.lake.store import Store
 from burler.lake.swap import swap
+from burler.storage.base import Store
 
 _log = logging.getLogger("burler.lake")
 

@@ -19,7 +19,7 @@ import msgspec
 
 from burler.errors import LakeError
 from burler.lake.layout import parse_file_name
-from burler.lake.store import Store
+from burler.storage.base import Store
 
 FIRST_NUMBER = 100_000_000
 """Names of compacted files have an ``n`` from here on."""

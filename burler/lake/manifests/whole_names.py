@@ -11,7 +11,7 @@ from burler.errors import LakeError, UsageError
 from burler.lake import layout
 from burler.lake.catalogue import read_singerlake, taps_of
 from burler.lake.manifests import document as doc
-from burler.lake.store import Store
+from burler.storage.base import Store
 
 
 class WholeNames:

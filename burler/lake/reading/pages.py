@@ -22,9 +22,10 @@ from burler.lake.reading.choice import Choice, newest, no_such_version, versions
 from burler.lake.reading.cut import cut_of
 from burler.lake.reading.lines import FileLines, Wanted
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.lake.store import Store, open_store
+from burler.lake.store import open_store
 from burler.singer.messages import Schema
 from burler.singer.select import some
+from burler.storage.base import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,9 +10,9 @@ from burler.errors import CatalogError, LakeError, UsageError
 from burler.lake.catalogue import read_catalogue
 from burler.lake.head import Head
 from burler.lake.replay.plan import Asked, OnBroken, ReplayStream, load_all
-from burler.lake.store import Store
 from burler.singer import metadata as md
 from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
+from burler.storage.base import Store
 
 _log = logging.getLogger("burler.lake")
 

@@ -17,7 +17,7 @@ from burler.lake.absent import not_there
 from burler.lake.catalogue import read_catalogue
 from burler.lake.manifests.whole_names import WholeNames
 from burler.lake.reading.choice import ALL_TIMES, Window
-from burler.lake.store import Store
+from burler.storage.base import Store
 
 _log = logging.getLogger("burler.lake")
 

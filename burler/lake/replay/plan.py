@@ -24,12 +24,12 @@ from burler.lake.reading.cut import Cut, cut_of
 from burler.lake.reading.pages import properties_of
 from burler.lake.replay.finding import Asked, Found, find
 from burler.lake.snapshot import Snapshot
-from burler.lake.store import Store
 from burler.singer import metadata as md
 from burler.singer.catalog import Catalog
 from burler.singer.messages import Schema
 from burler.singer.select import nearest, some
 from burler.singer.selection import deselected, prune, stream_selected, with_booleans
+from burler.storage.base import Store
 
 _log = logging.getLogger("burler.lake")
 

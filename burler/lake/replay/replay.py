@@ -16,9 +16,9 @@ from burler.errors import BurlerError, DataError, StorageError, UsageError
 from burler.lake.reading.lines import FileLines, Wanted
 from burler.lake.replay.plan import ReplayStream
 from burler.lake.replay.state import Part, Plan, Position, plan, position_of
-from burler.lake.store import Store
 from burler.singer.messages import State, to_line
 from burler.singer.state import stream_entry
+from burler.storage.base import Store
 
 _log = logging.getLogger("burler.lake")
 STATE_SECONDS = 1.0

@@ -20,7 +20,7 @@ from burler.lake.site.plot import Plot, bytes_plot, files_plot, rows_plot
 from burler.lake.site.render import STATIC, Pages
 from burler.lake.site.search import Index
 from burler.lake.site.tally import Series, Tally, moment, series_of
-from burler.lake.store import Store
+from burler.storage.base import Store
 
 _NOTES = ("owner", "description", "documentation")
 MOST_VERSIONS = 50

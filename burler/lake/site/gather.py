@@ -17,8 +17,8 @@ from burler.lake.site.fields import fields_of
 from burler.lake.site.samples import newest_samples
 from burler.lake.site.tally import Tally
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.lake.store import Store
 from burler.singer.messages import Schema
+from burler.storage.base import Store
 
 Entry = Mapping[str, Any]
 _NEWEST = 20

@@ -15,7 +15,7 @@ from burler.lake.datafile import read_lines
 from burler.lake.site.facts import Sample
 from burler.lake.site.words import cut
 from burler.lake.snapshot import DataFile
-from burler.lake.store import Store
+from burler.storage.base import Store
 from burler.target.surrogates import unveil, veil
 
 _MOST_FIELDS = 100

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from burler.errors import MessageError, UsageError
 from burler.lake import layout
 from burler.lake.snapshot import FileStats
-from burler.lake.store import Store
 from burler.lake.writing.openfile import OpenFile, SchemaInUse
 from burler.singer.messages import Vouched, format_time
+from burler.storage.base import Store
 from burler.target.open_files import OpenFiles
 from burler.target.roll import Clock, RollSettings, fitting
 

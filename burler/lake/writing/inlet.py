@@ -14,10 +14,10 @@ from typing import Self
 from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
 from burler.lake.snapshot import FileStats
-from burler.lake.store import Store
 from burler.lake.writing.files import Form, LakeFiles, Owner
 from burler.lake.writing.openfile import SchemaInUse
 from burler.singer.messages import ActivateVersion, Message, Records, Schema, Vouched, format_time, to_line
+from burler.storage.base import Store
 from burler.target.roll import Clock, RollSettings, SystemClock
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from burler.errors import BurlerError, UsageError
 from burler.lake import catalogue, layout
 from burler.lake.manifests import manifest
-from burler.lake.store import Store
 from burler.lake.writing.openfile import SchemaInUse
 from burler.lake.writing.run import Run
 from burler.singer.messages import Schema, format_time
+from burler.storage.base import Store
 
 _log = logging.getLogger("burler.lake")
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from burler.lake import layout
 from burler.lake.clean import CleanCheck
 from burler.lake.snapshot import FileStats
-from burler.lake.store import NewFile
 from burler.singer.messages import Vouched
+from burler.storage.base import NewFile
 from burler.target.compressor import Compressor, compressor
 from burler.target.timestamps import to_moment
 

@@ -26,19 +26,19 @@ from decimal import Decimal
 from types import TracebackType
 from typing import Self
 
+from burler.clock import LAST_SECONDS, Pace, briefly
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
 from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
 from burler.lake.locking.lock import LockSettings
-from burler.lake.pace import LAST_SECONDS, Pace, briefly
-from burler.lake.store import Store
 from burler.lake.writing.claims import Claims
 from burler.lake.writing.notes import Notes, make_known, refuse_case_twin
 from burler.lake.writing.openfile import SchemaInUse
 from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.lake.writing.run import Run
 from burler.singer.messages import Schema
+from burler.storage.base import Store
 from burler.target.roll import Clock
 
 __all__ = ["LakeDriver", "PartWriter", "WrittenFile"]

@@ -9,10 +9,10 @@ from typing import Any
 from burler.lake import catalogue
 from burler.lake.manifests import manifest
 from burler.lake.snapshot import FileStats
-from burler.lake.store import Store
 from burler.lake.writing.files import Form
 from burler.lake.writing.inlet import Inlet
 from burler.lake.writing.openfile import SchemaInUse
+from burler.storage.base import Store
 from burler.target.roll import Clock, RollSettings
 
 

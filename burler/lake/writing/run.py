@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
+from burler.clock import Pace
 from burler.lake import layout
 from burler.lake.locking.lock import LockSettings
 from burler.lake.locking.locks import new_writer_id
-from burler.lake.pace import Pace
-from burler.lake.store import Store
+from burler.storage.base import Store
 from burler.target.roll import Clock, SystemClock
 
 

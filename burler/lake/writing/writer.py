@@ -12,11 +12,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from burler.clock import LAST_SECONDS, Pace, briefly
 from burler.errors import BurlerError, MessageError
 from burler.lake.locking.lock import LockSettings, WaitStopped
-from burler.lake.pace import LAST_SECONDS, Pace, briefly
 from burler.lake.snapshot import FileStats
-from burler.lake.store import Store
 from burler.lake.writing.claims import Claims
 from burler.lake.writing.files import Form
 from burler.lake.writing.inlet import Inlet
@@ -24,6 +23,7 @@ from burler.lake.writing.notes import Notes, make_known, refuse_case_twin
 from burler.lake.writing.openfile import SchemaInUse
 from burler.lake.writing.run import Run
 from burler.singer.messages import Schema, State
+from burler.storage.base import Store
 from burler.target.held import HeldStates
 from burler.target.roll import Clock, RollSettings, SystemClock
 

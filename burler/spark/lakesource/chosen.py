@@ -13,12 +13,12 @@ from burler.lake.measure import measure
 from burler.lake.reading.choice import Choice, no_such_version, versions_wanted
 from burler.lake.replay.state import Position
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.lake.store import Store
 from burler.spark.lakefiles import Activation, LakeFile, LakeStream, SchemaVersion, lake_stream
 from burler.spark.lakesource.options import LakeOptions, did_you_mean
 from burler.spark.lakesource.pruned import only
 from burler.spark.lakesource.ranges import between
 from burler.spark.united import United, unite_stream
+from burler.storage.base import Store
 
 _log = logging.getLogger("burler.spark.singerlake")
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import UsageError
 from burler.lake.replay.state import START
-from burler.lake.store import Hold, Store, open_store
+from burler.lake.store import open_store
 from burler.spark.lakefiles import SchemaVersion, load_stream
 from burler.spark.lakesource.options import FollowOptions
 from burler.spark.lakesource.shape import frame_columns
@@ -35,6 +35,7 @@ from burler.spark.streaming.pumping import Pumping
 from burler.spark.streaming.spool import give_up
 from burler.spark.types import spark_schema
 from burler.spark.united import unite_stream
+from burler.storage.base import Hold, Store
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from burler.errors import UsageError
-from burler.lake.store import Hold, Store
+from burler.storage.base import Hold, Store
 
 _WAIT_SECONDS = 0.1
 

@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 
 from burler.errors import UsageError
 from burler.lake.manifests import manifest
-from burler.lake.store import Store
 from burler.singer.messages import Message, State
 from burler.spark.streaming.note import Note, Stated, change_note, plain
+from burler.storage.base import Store
 
 
 class StateKeeper:

@@ -19,7 +19,7 @@ from burler.lake import layout
 from burler.lake.manifests import manifest
 from burler.lake.replay.state import START, Position
 from burler.lake.snapshot import Snapshot
-from burler.lake.store import Store, open_store
+from burler.lake.store import open_store
 from burler.spark.lakefiles import LakeStream, lake_stream
 from burler.spark.lakesource.chosen import picked, picture, the_stream
 from burler.spark.lakesource.options import (
@@ -35,6 +35,7 @@ from burler.spark.lakesource.ranges import between, furthest
 from burler.spark.lakesource.tasks import ReadTask, plan_tasks
 from burler.spark.streaming.follower import Follower, follower_reader
 from burler.spark.streaming.offsets import Offset, OtherLake, in_snapshot
+from burler.storage.base import Store
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from burler.errors import LakeError, UsageError
-from burler.lake.store import Store
 from burler.lake.swap import swap
+from burler.storage.base import Store
 
 PATH = "burler-stream.json"
 _FORMAT = 1

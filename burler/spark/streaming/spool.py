@@ -14,11 +14,11 @@ from burler.lake import layout
 from burler.lake.layout import sort_key
 from burler.lake.manifests import document as doc
 from burler.lake.snapshot import Snapshot
-from burler.lake.store import Store
 from burler.lake.swap import swap
 from burler.spark.lakesource.ranges import is_behind
 from burler.spark.streaming.note import Note, change_note, read_note
 from burler.spark.streaming.offsets import Offset
+from burler.storage.base import Store
 from burler.target.timestamps import to_moment
 
 

@@ -12,9 +12,9 @@ import functools
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
-from burler.lake.store import StoredFile
-from burler.lake.stores.object_calls import ABSENT, MARK, Asking, Head, Piece, Verdict
-from burler.lake.stores.object_faults import filesystem, s3_code
+from burler.storage.base import StoredFile
+from burler.storage.bucket import ABSENT, MARK, Asking, Head, Piece, Verdict
+from burler.storage.object_faults import filesystem, s3_code
 
 PART_BYTES = 16 << 20
 """What is sent at once of a data file, and held in memory."""

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, BinaryIO, TypeVar
 
 from burler.extras import require
-from burler.lake.store import StoredFile
-from burler.lake.stores.object_calls import ABSENT, MARK, Head, Piece, Verdict
-from burler.lake.stores.object_faults import filesystem
+from burler.storage.base import StoredFile
+from burler.storage.bucket import ABSENT, MARK, Head, Piece, Verdict
+from burler.storage.object_faults import filesystem
 
 Result = TypeVar("Result")
 

@@ -8,16 +8,20 @@ can see is complete at any moment, also after SIGKILL or a power cut. flock does
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import hashlib
+import logging
 import os
 import secrets
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from burler.lake.store import Blob, Conflict, OutcomeUnknown, StoredFile, check_path, is_hidden
-from burler.lake.stores.local_hold import LocalHold
-from burler.lake.stores.local_lock import flocked
+from burler.clock import Pace
+from burler.errors import StorageError
+from burler.storage.base import Blob, Conflict, OutcomeUnknown, StoredFile, check_path, is_hidden
 from burler.target.local_file import Cures, HiddenFile, errors, make_folder, sync_folder
 
 Resolve = Callable[[str], Path]
@@ -233,3 +237,99 @@ def _raise_unless_missing(error: OSError) -> None:
 
 def _errors(target: Path, doing: str, *, missing_is_an_answer: bool = False) -> contextlib.AbstractContextManager[None]:
     return errors(target, doing, _CURES, missing_is_an_answer=missing_is_an_answer)
+
+
+_BUSY = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
+
+
+class LocalHold:
+    """Tries to take the flock of a file, which is made if need be, without waiting. See ``Hold``.
+
+    Raises:
+        OSError: the file can't be opened, or its file system has no flock.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.release()
+            if error.errno not in _BUSY:
+                raise
+        else:
+            _HELD.add(self)
+
+    @property
+    def taken(self) -> bool:
+        """See ``Hold.taken``."""
+        return self._fd >= 0
+
+    def release(self) -> None:
+        """See ``Hold.release``."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+
+_HELD: weakref.WeakSet[LocalHold] = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    """A forked child shares the flock, and would keep it alive when its parent is dead."""
+    for hold in list(_HELD):
+        hold.release()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+_log = logging.getLogger("burler.lake")
+
+GIVE_UP_SECONDS = 60.0
+_WORD_SECONDS = 5.0
+_LONGEST_PAUSE_SECONDS = 0.05
+
+
+@contextlib.contextmanager
+def flocked(target: Path, *, pace: Pace | None = None) -> Iterator[None]:
+    """Hold the lock of ``target``: a hidden empty file beside it, which is never removed.
+
+    A holder that is stopped in between (SIGSTOP, a frozen container) keeps it, and nobody can tell what it is about to
+    do when it goes on: so it is waited for, with a word after 5 seconds, and given up after 60.
+
+    Args:
+        pace: time and chance; the system's by default.
+
+    Raises:
+        StorageError: it was not to be had. OSError: the folder can't be written.
+    """
+    make_folder(target.parent)
+    path = target.with_name(f".{target.name}.lock")
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        _wait(fd, target, path, pace or Pace())
+        yield
+    finally:
+        os.close(fd)
+
+
+def _wait(fd: int, target: Path, path: Path, pace: Pace) -> None:
+    begun, said, pause = pace.monotonic(), False, 0.0005
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            pass
+        waited = pace.monotonic() - begun
+        if waited > GIVE_UP_SECONDS:
+            raise StorageError(
+                f"{target}: another process has been in the middle of replacing it for {GIVE_UP_SECONDS:g} seconds. It "
+                f"must be stopped (SIGSTOP, a frozen container): let it go on, or end it. `fuser {path}` names it."
+            )
+        if waited > _WORD_SECONDS and not said:
+            said = True
+            _log.warning("%s: another process is in the middle of replacing it; waiting for it.", target)
+        pace.sleep(pace.uniform(0, pause))
+        pause = min(_LONGEST_PAUSE_SECONDS, pause * 2)

@@ -7,19 +7,23 @@ writes, and one writer alone may use the lake.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
+import logging
 import os
+import secrets
+import tempfile
+import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, BinaryIO
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
 
 from burler.errors import StorageError, UsageError
-from burler.lake.store import Blob, Conflict, OutcomeUnknown, StoredFile, check_path, is_hidden
-from burler.lake.stores.object_calls import ABSENT, START_PATIENCE_SECONDS, Asking, Bucket, Head, Piece, Verdict
-from burler.lake.stores.object_faults import faults
-from burler.lake.stores.object_probe import PROBE_FOLDER, Held, probed
-from burler.lake.stores.object_reading import stream
-from burler.lake.stores.object_spool import SpooledFile
+from burler.storage.base import Blob, Conflict, OutcomeUnknown, StoredFile, check_path, is_hidden
+from burler.storage.bucket import ABSENT, START_PATIENCE_SECONDS, Asking, Bucket, Head, Piece, Verdict
+from burler.storage.object_faults import faults
 
 Connect = Callable[[str, Mapping[str, Any]], tuple[Bucket, str]]
 """(URL, options) -> the bucket, and the URL's path in it."""
@@ -256,3 +260,225 @@ class ObjectStore:
 
 def _tag(head: Head | None) -> str:
     return ABSENT if head is None else head.tag
+
+
+MEMORY_BYTES = 1 << 20
+"""Of a file in memory; more goes to a temporary file that has no name."""
+
+Publish = Callable[[str, BinaryIO, int], None]
+"""(path, content, size in bytes) -> nothing, or FileExistsError."""
+
+
+class SpooledFile:
+    """See ``NewFile``. It is sent when it is published."""
+
+    def __init__(self, publish: Publish, url: str) -> None:
+        self._publish, self._url = publish, url
+        self._file: tempfile.SpooledTemporaryFile[bytes] | None
+        self._file = tempfile.SpooledTemporaryFile(MEMORY_BYTES)  # noqa: SIM115  # see discard
+        self._close = weakref.finalize(self, _close, self._file)
+
+    def write(self, data: bytes | bytearray | memoryview, /) -> None:
+        """See ``NewFile.write``."""
+        file = self._open()
+        with self._here():
+            file.write(data)
+
+    def publish(self, path: str, /) -> None:
+        """See ``NewFile.publish``. After an error it may be tried again, under the same name too."""
+        file = self._open()
+        with self._here():
+            size = file.tell()
+        self._publish(path, cast(BinaryIO, file), size)
+        self.discard()
+
+    def discard(self) -> None:
+        """See ``NewFile.discard``."""
+        self._file = None
+        self._close()
+
+    def _open(self) -> tempfile.SpooledTemporaryFile[bytes]:
+        if self._file is None:
+            raise StorageError(f"{self._url}: a file that is published or discarded takes no more.")
+        return self._file
+
+    @contextlib.contextmanager
+    def _here(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(
+                f"{tempfile.gettempdir()}: a file for {self._url} can't be kept until it is whole: "
+                f"{error.strerror or error}.\n  Make room there, or set TMPDIR to a folder that has room."
+            ) from error
+
+
+def _close(file: tempfile.SpooledTemporaryFile[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        file.close()
+
+
+FIRST_BYTES = 256 << 10
+"""Of an object at first: line 1 of a data file, or a whole small file, is one request."""
+MOST_BYTES = 4 << 20
+"""Of an object at once. Two such blocks are held in memory."""
+_BUFFER_BYTES = 64 << 10
+
+Fetch = Callable[[int, int], Piece]
+"""(start, stop) -> those bytes. Raises burler's errors."""
+
+
+def stream(fetch: Fetch, changed: Callable[[], Exception]) -> BinaryIO:
+    """The object that ``fetch`` reads, from its start. The first block is read at once.
+
+    Args:
+        changed: the error to raise if the object becomes another one meanwhile.
+
+    Raises:
+        FileNotFoundError: there is none. And what ``fetch`` raises, then and later.
+    """
+    return cast(BinaryIO, io.BufferedReader(_Blocks(fetch, changed), _BUFFER_BYTES))
+
+
+class _Ahead(threading.Thread):
+    """A block that is being fetched. A daemon: who stops reading waits for nothing."""
+
+    def __init__(self, fetch: Fetch, start: int, stop: int) -> None:
+        super().__init__(name="lake-read-ahead", daemon=True)
+        self._range, self._fetch = (start, stop), fetch
+        self._piece: Piece | None = None
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._piece = self._fetch(*self._range)
+        except BaseException as error:
+            self._error = error
+
+    def result(self) -> Piece:
+        self.join()
+        if self._error is not None:
+            raise self._error
+        assert self._piece is not None
+        return self._piece
+
+
+class _Blocks(io.RawIOBase):
+    def __init__(self, fetch: Fetch, changed: Callable[[], Exception]) -> None:
+        super().__init__()
+        self._fetch, self._changed = fetch, changed
+        first = fetch(0, FIRST_BYTES)
+        self._tag, self._size = first.tag, first.size_bytes
+        self._block, self._at = memoryview(first.data), 0
+        self._fetched, self._length = len(first.data), FIRST_BYTES
+        self._ahead: _Ahead | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        if self._at == len(self._block) and not self._next():
+            return 0
+        size = min(len(buffer), len(self._block) - self._at)
+        buffer[:size] = self._block[self._at : self._at + size]
+        self._at += size
+        return size
+
+    def close(self) -> None:
+        self._ahead = None
+        self._block = memoryview(b"")
+        self._at = 0
+        super().close()
+
+    def _next(self) -> bool:
+        if self._fetched >= self._size:
+            return False
+        piece = (self._ahead or self._begin()).result()
+        self._ahead = None
+        if piece.tag != self._tag or not piece.data:
+            raise self._changed()
+        self._block, self._at = memoryview(piece.data), 0
+        self._fetched += len(piece.data)
+        if self._fetched < self._size:
+            self._ahead = self._begin()
+        return True
+
+    def _begin(self) -> _Ahead:
+        self._length = min(MOST_BYTES, 4 * self._length)
+        return _Ahead(self._fetch, self._fetched, min(self._fetched + self._length, self._size))
+
+
+logger = logging.getLogger("burler")
+
+PROBE_FOLDER = "raw"
+_CONTENT = b"burler looks whether this store keeps conditions"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a store was seen to keep.
+
+    Attributes:
+        writes: an object is created only where there is none, and replaced only while it has its tag.
+        deletes: it is removed only while it has its tag.
+    """
+
+    writes: bool
+    deletes: bool
+
+
+def probed(bucket: Bucket, asking: Asking, folder: str, url: str) -> Held:
+    """Try a bucket: create twice, replace with a wrong tag and with the right one, delete with a wrong tag.
+
+    Args:
+        folder: the key below which a hidden object is made, and removed again.
+        url: what errors call the lake.
+
+    Raises:
+        UsageError: these credentials may not write there. StorageError: no answer.
+    """
+    if bucket.keeps_conditions is not None:
+        return Held(bucket.keeps_conditions, bucket.keeps_conditions)
+    key = f"{folder}/.burler-probe-{secrets.token_hex(8)}"
+    with faults(url, "written", at_start=True):
+        try:
+            writes = _writes(bucket, asking, key, url)
+            deletes = writes and _deletes(bucket, asking, key, url)
+        finally:
+            with contextlib.suppress(Exception):
+                bucket.delete(key, condition=None)
+    if writes and not deletes:
+        logger.info("%s: this store removes files without a condition; it is looked at first.", url)
+    return Held(writes, deletes)
+
+
+def _writes(bucket: Bucket, asking: Asking, key: str, url: str) -> bool:
+    def put(condition: str) -> Verdict | None:
+        body = io.BytesIO(_CONTENT)
+        return _outcome(bucket, asking, url, lambda: bucket.put(key, body, len(_CONTENT), mark="", condition=condition))
+
+    if put(ABSENT) is Verdict.UNSUPPORTED or put(ABSENT) is not Verdict.REFUSED:
+        return False
+    if put(bucket.wrong_tag) not in (Verdict.REFUSED, Verdict.MISSING):
+        return False
+    return put(asking.ask(url, lambda: bucket.head(key)).tag) is None
+
+
+def _deletes(bucket: Bucket, asking: Asking, key: str, url: str) -> bool:
+    def delete() -> None:
+        bucket.delete(key, condition=bucket.wrong_tag)
+
+    return _outcome(bucket, asking, url, delete) is Verdict.REFUSED
+
+
+def _outcome(bucket: Bucket, asking: Asking, url: str, act: object) -> Verdict | None:
+    """How a call ended; None: it was done."""
+    try:
+        asking.ask(url, act)  # type: ignore[arg-type]
+    except Exception as error:
+        verdict = bucket.verdict(error)
+        if verdict in (Verdict.REFUSED, Verdict.UNSUPPORTED, Verdict.MISSING):
+            return verdict
+        raise
+    return None

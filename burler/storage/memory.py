@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from burler.errors import StorageError
-from burler.lake.store import Blob, Conflict, StoredFile, check_path, is_hidden
+from burler.storage.base import Blob, Conflict, StoredFile, check_path, is_hidden
 
 
 @dataclass(frozen=True, slots=True)

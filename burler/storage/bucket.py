@@ -14,14 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol, TypeVar
 
-from burler.batch.storage_s3 import PATIENCE_SECONDS
-from burler.lake.pace import Pace, patience_left
-from burler.lake.store import OutcomeUnknown, StoredFile
+from burler.clock import Pace, patience_left
+from burler.storage.base import OutcomeUnknown, StoredFile
 
 logger = logging.getLogger("burler")
 
 Result = TypeVar("Result")
 
+PATIENCE_SECONDS = 180.0
+"""So long an answer is waited for, with all tries. A part of 8 MiB needs 0.4 Mbit/s then."""
 START_PATIENCE_SECONDS = 10.0
 """So long a store is waited for that has not answered once: its address may be wrong."""
 MARK = "burler"

@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 from burler.errors import UsageError
 from burler.files.store_times import modified_seconds
-from burler.lake.store import UNKNOWN_TIME, StoredFile
-from burler.lake.stores.object_calls import Head, Piece, Verdict
-from burler.lake.stores.object_faults import filesystem
+from burler.storage.base import UNKNOWN_TIME, StoredFile
+from burler.storage.bucket import Head, Piece, Verdict
+from burler.storage.object_faults import filesystem
 
 _BLOCK_BYTES = 4 << 20
 Call = TypeVar("Call", bound=Callable[..., Any])

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from burler.batch.store_faults import is_about_options, is_forbidden, open_filesystem, said
 from burler.errors import BurlerError, MissingExtra, StorageError, UsageError
-from burler.lake.store import Conflict
+from burler.storage.base import Conflict
+from burler.storage.faults import is_about_options, is_forbidden, open_filesystem, said
 
 OPTIONS = "--lake-options"
 """What errors call the options for the library that reaches the store."""
