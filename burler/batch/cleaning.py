@@ -17,9 +17,9 @@ from burler.batch.storage_local import CURES, remove_if_dead
 from burler.batch.storage_s3 import S3Uploads
 from burler.errors import ConfigError, UsageError
 from burler.files.store_times import modified_seconds
+from burler.localfile import errors
 from burler.storage.faults import faults, is_forbidden, open_filesystem, said
 from burler.storage.location import hide_options
-from burler.target.local_file import errors
 
 logger = logging.getLogger("burler")
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from burler.batch.naming import hidden_name, is_hidden, is_plain
 from burler.errors import StorageError, UsageError
-from burler.target.local_file import Bytes, Cures, HiddenFile, errors, make_folder, sync_folder
+from burler.localfile import Bytes, Cures, HiddenFile, errors, make_folder, sync_folder
 
 logger = logging.getLogger("burler")
 

@@ -21,8 +21,8 @@ from typing import BinaryIO
 
 from burler.clock import Pace
 from burler.errors import StorageError
+from burler.localfile import Cures, HiddenFile, errors, make_folder, sync_folder
 from burler.storage.base import Blob, Conflict, OutcomeUnknown, StoredFile, check_path, is_hidden
-from burler.target.local_file import Cures, HiddenFile, errors, make_folder, sync_folder
 
 Resolve = Callable[[str], Path]
 

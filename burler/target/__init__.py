@@ -2,5 +2,5 @@
 
 In: ``intake`` (blocks from a pipe), ``lines`` and ``page`` and ``reader`` (messages of any tap, record bytes
 untouched), ``timestamps`` and ``surrogates`` (two odd things in them). Out: ``held`` (STATEs that wait
-for their data), ``roll`` (when a file ends), ``open_files``, ``compressor``, ``local_file`` (files that appear whole).
+for their data), ``roll`` (when a file ends), ``open_files``, ``compressor``.
 """
