@@ -31,7 +31,7 @@ def pages(raw: IO[bytes], format: str, schema: Mapping[str, Any] | None = None) 
     Raises:
         BatchError: no such file, a broken one, or a value that JSON has no form for. Errors of ``raw`` go through.
     """
-    from burler.batch.columnar_text import RowText
+    from burler.records.columns.to_json import RowText
 
     text = RowText(schema)
     for batch in batches(raw, format):

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from burler.columns.kinds import Scalar
-from burler.columns.types import record_type
 from burler.errors import DataError
+from burler.records.columns.nodes import record_type
+from burler.records.columns.types import Scalar
 
 Kind = Literal["text", "number", "boolean", "json"]
 Narrow = Literal["integer", "date", "date-time"]

@@ -130,7 +130,7 @@ class _Lines:
         Args:
             row: how many rows of the file are before the block.
         """
-        from burler.pipeline.arrow_text import bytes_of, join, string_parts
+        from burler.records.arrow.kernels import bytes_of, join, string_parts
 
         table = self._table(block, row)
         parts: list[Any] = []

@@ -13,12 +13,11 @@ from typing import Any
 
 import msgspec
 
-from burler.batch import columnar_times
 from burler.batch.csv_cells import is_whole
 from burler.batch.csv_columns import Column
 from burler.batch.csv_options import CsvOptions
-from burler.columns.kinds import DATE, TIMESTAMP
-from burler.columns.values import Convert, Misfit, Report, converter
+from burler.records.columns.exact import Misfit, Report, converter
+from burler.records.columns.types import DATE, TIMESTAMP, Scalar
 from burler.target.surrogates import veil
 
 _INTEGER = r"^-?(?:0|[1-9][0-9]*)$"
@@ -54,9 +53,15 @@ def _numbers(column: Any, options: CsvOptions, *, narrow: bool) -> Any:
     return _each(column, options, _integer, "no integer") if narrow else _each(column, options, _number, "no number")
 
 
-def _times(column: Any, options: CsvOptions, *, quick: Callable[[Any], Any], convert: Convert, fact: str) -> Any:
+def _times(column: Any, options: CsvOptions, *, kind: Scalar, fact: str) -> Any:
     """Texts as they are, each of which a column of Parquet could hold."""
     import pyarrow as pa
+
+    from burler.records.arrow.kernels import Unsure
+    from burler.records.columns import from_json
+
+    quick = from_json.moments if kind == TIMESTAMP else from_json.days
+    convert = converter(kind, ())
 
     def read(cell: str) -> str | None:
         try:
@@ -66,11 +71,10 @@ def _times(column: Any, options: CsvOptions, *, quick: Callable[[Any], Any], con
         return cell
 
     try:
-        if quick(column) is not None:
-            return column
-    except pa.ArrowInvalid:
-        pass
-    return _each(column, options, read, fact)
+        quick(column)
+    except (Unsure, pa.ArrowInvalid):
+        return _each(column, options, read, fact)
+    return column
 
 
 def _booleans(column: Any, options: CsvOptions) -> Any:
@@ -84,7 +88,7 @@ def _booleans(column: Any, options: CsvOptions) -> Any:
 
 
 def _as_documents(column: Any, options: CsvOptions) -> Any:
-    from burler.pipeline.arrow_text import bytes_of, join
+    from burler.records.arrow.kernels import bytes_of, join
 
     # In brackets each, so that no line has two documents, and none goes on in the next line.
     data = bytes(bytes_of(join(["[", column, "]\n"], len(column))))
@@ -156,10 +160,8 @@ _READ: dict[str, Callable[[Any, CsvOptions], Any]] = {
     "text": lambda column, _options: column,
     "number": partial(_numbers, narrow=False),
     "integer": partial(_numbers, narrow=True),
-    "date-time": partial(
-        _times, quick=columnar_times.moments, convert=converter(TIMESTAMP, ()), fact="no date-time in years 1 to 9999"
-    ),
-    "date": partial(_times, quick=columnar_times.days, convert=converter(DATE, ()), fact="no date (YYYY-MM-DD)"),
+    "date-time": partial(_times, kind=TIMESTAMP, fact="no date-time in years 1 to 9999"),
+    "date": partial(_times, kind=DATE, fact="no date (YYYY-MM-DD)"),
     "boolean": _booleans,
     "json": _as_documents,
 }

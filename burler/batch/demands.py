@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from burler.batch.columnar_nodes import Node, node_of
 from burler.errors import BatchError
-from burler.pipeline.arrow_types import is_list
+from burler.records.columns.nodes import Node, node_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,6 +86,8 @@ def _lacking(kind: pa.DataType, node: Node, path: str) -> Iterator[tuple[str, bo
     """The fields below a column that the schema declares and the file does not have, and whether objects must have
     them."""
     import pyarrow as pa
+
+    from burler.records.arrow.types import is_list
 
     if pa.types.is_map(kind):
         yield from _lacking(kind.item_type, node_of(node.values), f"{path}.{{}}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from burler.columns.kinds import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
-from burler.columns.types import record_type
 from burler.errors import DataError
+from burler.records.columns.nodes import record_type
+from burler.records.columns.types import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
 
 if TYPE_CHECKING:
     import pyarrow

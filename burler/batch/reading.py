@@ -33,7 +33,7 @@ from burler.storage.faults import AGAIN
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from burler.batch.columnar import ColumnarLayout
+    from burler.records.columns.from_json import ColumnarLayout
 
 logger = logging.getLogger(__name__)
 

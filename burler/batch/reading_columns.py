@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 
-from burler.batch import columnar_read
+from burler.batch import columnar, columnar_read
 from burler.batch.decoders import Page
 from burler.batch.demands import Demands, listed
 from burler.errors import BatchError
@@ -14,7 +14,7 @@ from burler.errors import BatchError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from burler.batch.columnar import ColumnarLayout
+    from burler.records.columns.from_json import ColumnarLayout
 
 _PAGE_BYTES = 1 << 20
 _MOST_ROWS = 4096
@@ -35,10 +35,9 @@ def pages(raw: IO[bytes], format: str, schema: Mapping[str, Any] | None, report:
         for lines, count in columnar_read.pages(raw, format):
             yield Page(lines, count)
         return
-    from burler.batch.columnar import ColumnarLayout
-    from burler.batch.columnar_text import RowText
+    from burler.records.columns.to_json import RowText
 
-    layout, text, row = ColumnarLayout(schema, ""), RowText(schema), 0
+    layout, text, row = columnar.layout_of(schema, ""), RowText(schema), 0
     for batch, is_own in _parts(raw, format, schema, layout.arrow_schema, report):
         lines = text.lines(batch)
         if not is_own:
@@ -54,10 +53,9 @@ def batches(raw: IO[bytes], format: str, schema: Mapping[str, Any], report: Repo
     Raises:
         BatchError: see ``pages``.
     """
-    from burler.batch.columnar import ColumnarLayout
-    from burler.batch.columnar_text import RowText
+    from burler.records.columns.to_json import RowText
 
-    layout, text, row = ColumnarLayout(schema, ""), RowText(schema), 0
+    layout, text, row = columnar.layout_of(schema, ""), RowText(schema), 0
     for batch, is_own in _parts(raw, format, schema, layout.arrow_schema, report):
         if is_own and _are_finite(batch):
             yield batch.replace_schema_metadata(None)
@@ -77,15 +75,13 @@ def as_own(layout: ColumnarLayout, lines: bytes, count: int, before: int) -> pa.
     Raises:
         BatchError: a value that its column can't hold; names the row.
     """
-    from burler.batch.columnar import record_batch
-
     try:
-        return record_batch(layout, lines, count)
+        return layout.batch(lines, count)
     except BatchError as error:
         failure = error
     for number, line in enumerate(lines[:-1].split(b"\n"), before + 1):
         try:
-            record_batch(layout, line + b"\n", 1)
+            layout.batch(line + b"\n", 1)
         except BatchError as error:  # who wrote the file is elsewhere: its cures are for the one who writes
             fact = str(error).removeprefix(f"stream '{layout.stream}': ").partition("\n")[0].rstrip(".")
             raise BatchError(f"row {number:,}: {fact}. Correct the file, or the schema of its stream.") from None

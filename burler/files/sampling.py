@@ -11,7 +11,6 @@ from typing import Any
 
 from burler.errors import DataError, DeclarationError, FileError
 from burler.files.added import SCHEMAS
-from burler.files.arrow_schema import properties_of
 from burler.files.contents import Contents, Options
 from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table
@@ -72,6 +71,8 @@ class Sampled:
                 elif contents.kind != "parquet":
                     inference.add_all(_typed(page.slice(0, self.sample_rows), self.options.csv or Csv()))
             for footer in footers:
+                from burler.records.columns.arrow import properties_of
+
                 _widen(found, properties_of(footer, nullable=self.nullable), file)
         if inference.records:
             inferred = inference.schema(nullable=self.nullable)

@@ -5,7 +5,7 @@ infinity, the second of two equal keys into the only one) and others into NULL. 
 ``clean`` only if none of its records gives it the chance; all other files are read through exact,
 slower code. So the one rule here is: in doubt, not clean.
 
-A page is decoded with a strict msgspec type made from the schema (``burler.lake.clean_types``). If it
+A page is decoded with a strict msgspec type made from the schema (``burler.records.columns.strict``). If it
 encodes to the same bytes again, all is said; if not, what a decoder cannot see is checked beside it:
 
 * equal keys in one object: the page is encoded again, and must have as many keys as before;
@@ -23,8 +23,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from burler.columns.plain import Plain, plain_record
-from burler.lake.clean_types import INT64, NeverClean, record_type
+from burler.records.columns.strict import INT64, NeverClean, Plain, plain_record, record_type
 from burler.singer.messages import Vouched
 from burler.target.timestamps import is_normal
 

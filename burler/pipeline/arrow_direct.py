@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from burler.pipeline.arrow_lines import key_values, page_fields, with_needed
-from burler.pipeline.arrow_nested import check_distinct, entries, flattened
 from burler.pipeline.arrow_plan import Fields, NeedsRows, Plan, render
 from burler.pipeline.arrow_scalars import scalars, texts, where_valid
-from burler.pipeline.arrow_text import Unsure, join
-from burler.pipeline.arrow_types import is_list, settled
 from burler.pipeline.rules import DEFAULT_RULES, Rules
 from burler.pipeline.shape_exact import Exact
 from burler.pipeline.unknown import Unknown
+from burler.records.arrow.kernels import Unsure, check_distinct, entries, flattened, join
+from burler.records.arrow.types import is_list, settled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +44,7 @@ class ArrowDirect:
 
     Args:
         form: the stream's schema as ``shape_schema`` makes it.
-        arrow_schema: the columns wanted: those of the stream's schema (``burler.columns.types.arrow_schema``).
+        arrow_schema: the columns wanted: those of the stream's schema (``burler.records.columns.types.arrow_schema``).
         exact: notes unknown fields in its ``unknown``, as it does for ``ArrowShaper``.
         key: the replication key.
         required: columns that must be there beside those the form requires.

@@ -11,10 +11,10 @@ import msgspec
 
 from burler.pipeline import constraints
 from burler.pipeline.arrow_plan import Fields, NeedsRows, fields_of
-from burler.pipeline.arrow_text import Parts, bytes_of, join
 from burler.pipeline.rules import DEFAULT_RULES, Rules
 from burler.pipeline.shape_exact import Exact
 from burler.pipeline.unknown import Unknown
+from burler.records.arrow.kernels import Parts, bytes_of, join
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,10 +14,20 @@ import msgspec
 
 from burler.pipeline import constraints
 from burler.pipeline.arrow_limits import Limit, limits_of
-from burler.pipeline.arrow_nested import around_nulls, check_distinct, entries, flattened, joined_lists
-from burler.pipeline.arrow_rows import column_values
-from burler.pipeline.arrow_text import Parts, Unsure, join, string_parts
-from burler.pipeline.arrow_types import (
+from burler.pipeline.shape_exact import Exact, template
+from burler.pipeline.shape_values import ANYTHING, DROPPED, Misfit, Path, types_of
+from burler.records.arrow.kernels import (
+    Parts,
+    Unsure,
+    around_nulls,
+    check_distinct,
+    entries,
+    flattened,
+    join,
+    joined_lists,
+    string_parts,
+)
+from burler.records.arrow.types import (
     CASTS,
     Leaf,
     free_leaf,
@@ -28,8 +38,7 @@ from burler.pipeline.arrow_types import (
     settled,
     settled_type,
 )
-from burler.pipeline.shape_exact import Exact, template
-from burler.pipeline.shape_values import ANYTHING, DROPPED, Misfit, Path, types_of
+from burler.records.arrow.values import column_values
 
 if TYPE_CHECKING:
     import pyarrow as pa

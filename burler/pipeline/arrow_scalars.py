@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from burler.pipeline import arrow_text, arrow_times
-from burler.pipeline.arrow_text import Unsure, join
-from burler.pipeline.arrow_types import Leaf, is_binary
 from burler.pipeline.shape_values import types_of
+from burler.records.arrow import kernels
+from burler.records.arrow.kernels import Unsure, join
+from burler.records.arrow.types import Leaf, is_binary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,10 +34,10 @@ def scalars(leaf: Leaf, node: Any, array: Any, wanted: pa.DataType) -> Any:
     if pa.types.is_date(wanted):
         return _dates(leaf, array)
     if pa.types.is_binary(wanted):
-        if leaf is arrow_text.base64_parts and is_binary(array.type):
+        if leaf is kernels.base64_parts and is_binary(array.type):
             return array.cast(wanted)
     elif pa.types.is_boolean(wanted):
-        if leaf is arrow_text.cast_parts and pa.types.is_boolean(array.type):
+        if leaf is kernels.cast_parts and pa.types.is_boolean(array.type):
             return array
     elif leaf in _NUMBERS and not pa.types.is_boolean(array.type):
         return _NUMBERS[leaf](array, wanted)
@@ -50,9 +50,9 @@ def _numbers(array: Any, wanted: pa.DataType) -> Any:
     import pyarrow as pa
 
     if pa.types.is_decimal(array.type) and pa.types.is_floating(wanted):
-        return arrow_text.finite(array.cast(pa.string()).cast(wanted))  # Arrow's own cast makes another double of 0.47
+        return kernels.finite(array.cast(pa.string()).cast(wanted))  # Arrow's own cast makes another double of 0.47
     if pa.types.is_decimal(wanted):
-        return arrow_text.rescaled(array, wanted)
+        return kernels.rescaled(array, wanted)
     return array.cast(wanted)  # raises where something would be lost
 
 
@@ -61,31 +61,31 @@ def _floats(array: Any, wanted: pa.DataType) -> Any:
 
     if not pa.types.is_floating(wanted):  # a decimal holds the digits that are written, not the value
         raise Unsure
-    return arrow_text.finite(array)
+    return kernels.finite(array)
 
 
 _NUMBERS: dict[Leaf, Callable[[Any, Any], Any]] = {
-    arrow_text.cast_parts: _numbers,
-    arrow_text.float_parts: _floats,
-    arrow_text.whole_float_parts: lambda array, wanted: arrow_text.whole_floats(array).cast(wanted),
-    arrow_text.whole_decimal_parts: lambda array, wanted: arrow_text.whole_decimals(array).cast(wanted),
+    kernels.cast_parts: _numbers,
+    kernels.float_parts: _floats,
+    kernels.whole_float_parts: lambda array, wanted: kernels.whole_floats(array).cast(wanted),
+    kernels.whole_decimal_parts: lambda array, wanted: kernels.whole_decimals(array).cast(wanted),
 }
 
 
 def _moments(leaf: Leaf, array: Any) -> Any:
-    if leaf is arrow_times.date_time_string_parts:
+    if leaf is kernels.date_time_string_parts:
         leaf(array)  # raises where one is not written as burler writes it
-    elif leaf is not arrow_times.timestamp_parts:
+    elif leaf is not kernels.timestamp_parts:
         raise Unsure
-    return arrow_times.moments_us(array)
+    return kernels.moments_us(array)
 
 
 def _dates(leaf: Leaf, array: Any) -> Any:
     import pyarrow as pa
 
-    if leaf is arrow_times.date_parts:
-        return arrow_times.days(array)
-    if leaf is arrow_times.date_string_parts:
+    if leaf is kernels.date_parts:
+        return kernels.days(array)
+    if leaf is kernels.date_string_parts:
         leaf(array)
         return array.cast(pa.date32())
     raise Unsure
@@ -105,7 +105,7 @@ def _texts_by(leaf: Leaf, array: Any) -> Any:
     import pyarrow.compute as pc
 
     if leaf in _AS_THEY_ARE:
-        if leaf is not arrow_text.string_parts:
+        if leaf is not kernels.string_parts:
             leaf(array)
         return texts(array)
     text = join(leaf(array), len(array))
@@ -114,7 +114,7 @@ def _texts_by(leaf: Leaf, array: Any) -> Any:
     return where_valid(array, text)
 
 
-_AS_THEY_ARE = (arrow_text.string_parts, arrow_times.date_time_string_parts, arrow_times.date_string_parts)
+_AS_THEY_ARE = (kernels.string_parts, kernels.date_time_string_parts, kernels.date_string_parts)
 _BARE = frozenset(_NUMBERS)  # written without quotes
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 

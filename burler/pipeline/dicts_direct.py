@@ -13,10 +13,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from burler.pipeline import constraints
-from burler.pipeline.arrow_text import Unsure
 from burler.pipeline.bookmark_values import KeyValues
 from burler.pipeline.shape_columns import fixed_times, is_times
 from burler.pipeline.shape_values import types_of
+from burler.records.arrow.kernels import Unsure
 
 if TYPE_CHECKING:
     import pyarrow as pa

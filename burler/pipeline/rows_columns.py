@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.pipeline.arrow_text import Unsure
 from burler.pipeline.shape_raw import value_of
 from burler.pipeline.shape_tree import column
 from burler.pipeline.shape_values import types_of
+from burler.records.arrow.kernels import Unsure
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.pipeline.arrow_text import Unsure
 from burler.pipeline.rows_columns import Fields
 from burler.pipeline.shape_lines import Output
+from burler.records.arrow.kernels import Unsure
 from burler.singer.messages import Vouched
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class RowsDirect:
 
     Args:
         form: the stream's schema as ``shape_schema`` makes it.
-        arrow_schema: the columns wanted: those of the stream's schema (``burler.columns.types.arrow_schema``).
+        arrow_schema: the columns wanted: those of the stream's schema (``burler.records.columns.types.arrow_schema``).
     """
 
     def __init__(self, form: Mapping[str, Any], arrow_schema: pa.Schema) -> None:

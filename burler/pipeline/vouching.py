@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from burler.columns.plain import Plain, plain_record
 from burler.pipeline.shape_fast import Compiled
 from burler.pipeline.shape_tree import Leaf, ObjectNode, column
 from burler.pipeline.shape_values import DROPPED
+from burler.records.columns.strict import Plain, plain_record
 
 _INT64 = (-(2**63), 2**63 - 1)
 _TYPES: dict[str, frozenset[type]] = {

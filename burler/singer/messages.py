@@ -51,7 +51,7 @@ class Vouched(Protocol):
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """What the rows would be: see ``burler.columns.plain``."""
+        """What the rows would be: see ``burler.records.columns.strict``."""
 
     def __call__(self) -> bool:
         """Whether each row is exactly that. To be asked before the page's buffer is reused."""

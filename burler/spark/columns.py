@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from burler.columns.kinds import BIGINT, STRING, TIMESTAMP, StructOf, names_in
 from burler.errors import ExportError
+from burler.records.columns.types import BIGINT, STRING, TIMESTAMP, StructOf, names_in
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -1,8 +1,8 @@
 """Rows of lake files read in Python: each value exact, or its row is named as bad. No Spark.
 
 Spark's JSON reader would null, cut or drop some values in silence, so files that are not clean, and
-small increments, are read here: blocks of lines a column at a time (``burler.batch.columnar_rows``), and a block with a
-value that does not fit row by row.
+small increments, are read here: blocks of lines a column at a time (``burler.records.columns.from_json``), and a block
+with a value that does not fit row by row.
 """
 
 from __future__ import annotations
@@ -14,15 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.batch.columnar import half_pair
-from burler.batch.columnar_rows import Splitter
-from burler.batch.columnar_values import uncertain
-from burler.columns.kinds import TIMESTAMP, StructOf
-from burler.columns.types import arrow_type
-from burler.columns.values import Misfit, Report, converter
 from burler.errors import LakeError
 from burler.extras import require
 from burler.lake.datafile import read_blocks
+from burler.records.columns.exact import Misfit, Report, converter, half_pair
+from burler.records.columns.types import TIMESTAMP, StructOf
 from burler.spark.columns import STAGED
 from burler.spark.lakefiles import LakeFile
 from burler.spark.quarantine import BadRow, bad_row
@@ -128,6 +124,8 @@ class _Reader:
     """Reads the blocks of one file, in order."""
 
     def __init__(self, file: LakeFile, united: United) -> None:
+        from burler.records.columns.from_json import UNCERTAIN, Splitter
+
         mapped = united.mapped(file.hash)
         self._file = file
         self._split = Splitter(mapped.own, ())
@@ -135,7 +133,7 @@ class _Reader:
         self._refit: Refit = refit(united.record, mapped)
         self._own_schema = arrow_schema(mapped.own)
         self._schema = arrow_schema(StructOf(united.record.fields + STAGED.fields))
-        self._unsure: tuple[type[Exception], ...] = (Misfit, *uncertain())
+        self._unsure: tuple[type[Exception], ...] = (Misfit, *UNCERTAIN)
         self._line = 0
         self._activated: int | None = None
 
@@ -220,7 +218,7 @@ class _Reader:
             values.append(value)
         bad.sort(key=lambda one: one.line)
         batch = pa.RecordBatch.from_pylist(values, schema=self._own_schema)
-        times = pa.array([_extracted(row.line) for row in good], arrow_type(TIMESTAMP))
+        times = pa.array([_extracted(row.line) for row in good], pa.timestamp("us", "UTC"))
         versions = pa.array([row.line.version for row in good], pa.int64())
         return good, [*batch.columns, times, versions]
 
@@ -258,7 +256,7 @@ def _times(texts: list[str | None]) -> Any:
 
     nothing = Report(Counter(), Counter())
     known = {text: text and _moment(msgspec.json.encode(text), nothing) for text in set(texts)}
-    return pa.array([known[text] for text in texts], arrow_type(TIMESTAMP))
+    return pa.array([known[text] for text in texts], pa.timestamp("us", "UTC"))
 
 
 def _no_message(name: str, number: int, text: bytes, error: Exception) -> BadRow:

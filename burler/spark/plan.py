@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from burler.columns.kinds import StructOf
 from burler.errors import ExportError
+from burler.records.columns.types import StructOf
 from burler.spark.columns import table_columns
 from burler.spark.export_options import ExportOptions
 from burler.spark.formats.base import TableState

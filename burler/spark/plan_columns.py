@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from burler.columns.kinds import FieldType, ListOf, MapOf, StructOf
 from burler.errors import ExportError
+from burler.records.columns.types import FieldType, ListOf, MapOf, StructOf
 from burler.spark.export_options import ExportOptions
 from burler.spark.formats.base import TableState
 from burler.spark.lakefiles import LakeStream

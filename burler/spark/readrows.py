@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burler.columns.kinds import VARIANT, StructOf, holds
 from burler.errors import LakeError
+from burler.records.columns.types import VARIANT, StructOf, holds
 from burler.spark.columns import RANK, STAGED, named
 from burler.spark.lakefiles import LakeFile
 from burler.spark.readoptions import ReadOptions

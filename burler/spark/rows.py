@@ -9,8 +9,8 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from burler.columns.kinds import DOUBLE
 from burler.errors import ExportError
+from burler.records.columns.types import DOUBLE
 from burler.spark.columns import (
     BATCHED_AT,
     BLOCK,

@@ -17,8 +17,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from burler.columns.kinds import FieldType, ListOf, MapOf, StructOf
 from burler.errors import BurlerError, ExportError, LakeError
+from burler.records.columns.types import FieldType, ListOf, MapOf, StructOf
 from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION, quoted
 from burler.spark.exact import numbered_lines
 from burler.spark.file_facts import FileFacts

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from burler.columns.kinds import DOUBLE, DecimalOf, Scalar
-from burler.columns.types import arrow_schema
 from burler.errors import BurlerError
 from burler.extras import require
+from burler.records.columns.types import DOUBLE, DecimalOf, Scalar
 from burler.spark.columns import BATCHED_AT, BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, VERSION
 from burler.spark.exact import exact_batches
 from burler.spark.export_options import SMALL_BYTES, ExportOptions
@@ -64,6 +63,8 @@ def read_small(lake: LakeStream, plan: Plan, *, batched_at: dt.datetime, staging
             says. ExportError: rows without a key.
     """
     arrow = require("pyarrow", extra="spark", needed_for=_NEEDED_FOR)
+    from burler.records.columns.arrow import arrow_schema
+
     schema = arrow_schema(plan.columns)
     found, bad = Staged(), list[BadRow]()
     batches = list(_batches(lake, plan, found, bad))

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.columns.kinds import STRING, VARIANT, StructOf, replaced
-from burler.columns.values import WANTED_WIDE
 from burler.errors import BurlerError, LakeError
 from burler.extras import require
 from burler.lake.store import open_store
+from burler.records.columns.exact import WANTED_WIDE
+from burler.records.columns.types import STRING, VARIANT, StructOf, replaced
 from burler.spark import united as uniting
 from burler.spark.columns import STAGED, named
 from burler.spark.exact import Outcome, exact_batches

@@ -1,4 +1,4 @@
-"""Column types (``burler.columns``) as Spark's, and the same for callers that want tables.
+"""Column types (``burler.records.columns``) as Spark's, and the same for callers that want tables.
 
 Nothing here needs pyspark or pyarrow until ``spark_schema`` or ``arrow_schema`` is called.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from burler.columns import types as columns
-from burler.columns.kinds import (
+from burler.errors import ExportError, UsageError
+from burler.extras import require
+from burler.records.columns import nodes
+from burler.records.columns.types import (
     DIGITS,
     STRING,
     TIMESTAMP,
@@ -22,8 +24,6 @@ from burler.columns.kinds import (
     StructOf,
     replaced,
 )
-from burler.errors import ExportError, UsageError
-from burler.extras import require
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,7 +39,7 @@ def record_type(schema: Mapping[str, Any], *, stream: str = "") -> StructOf:
     Raises:
         ExportError: no properties, a recursive schema or a ``$ref`` (resolve references first).
     """
-    return columns.record_type(schema, stream=stream, error=ExportError)
+    return nodes.record_type(schema, stream=stream, error=ExportError)
 
 
 def read_type(
@@ -51,7 +51,7 @@ def read_type(
         ExportError: as ``record_type``.
     """
     open_as = VARIANT if open_types == "variant" else STRING
-    record: FieldType = columns.record_type(schema, stream=stream, error=ExportError, open_as=open_as)
+    record: FieldType = nodes.record_type(schema, stream=stream, error=ExportError, open_as=open_as)
     if timestamps == "text":
         record = replaced(record, TIMESTAMP, STRING)
     assert isinstance(record, StructOf)
@@ -61,7 +61,9 @@ def read_type(
 def arrow_schema(record: StructOf) -> pyarrow.Schema:
     """The same as an Arrow schema; equal to what Spark's own conversion of ``spark_schema`` gives."""
     require("pyarrow", extra="spark", needed_for="burler.spark")
-    return columns.arrow_schema(record)
+    from burler.records.columns import arrow
+
+    return arrow.arrow_schema(record)
 
 
 def spark_schema(record: StructOf) -> StructType:
@@ -70,20 +72,20 @@ def spark_schema(record: StructOf) -> StructType:
     Raises:
         UsageError: a VARIANT, and this Spark has none.
     """
-    types = require("pyspark.sql.types", extra="spark", needed_for="burler.spark")
+    spark = require("pyspark.sql.types", extra="spark", needed_for="burler.spark")
 
     def convert(kind: FieldType) -> Any:
         match kind:
             case DecimalOf(scale):
-                return types.DecimalType(DIGITS, scale)
+                return spark.DecimalType(DIGITS, scale)
             case ListOf(item):
-                return types.ArrayType(convert(item), True)
+                return spark.ArrayType(convert(item), True)
             case MapOf(value):
-                return types.MapType(types.StringType(), convert(value), True)
+                return spark.MapType(spark.StringType(), convert(value), True)
             case StructOf(fields):
-                return types.StructType([types.StructField(name, convert(inner), True) for name, inner in fields])
+                return spark.StructType([spark.StructField(name, convert(inner), True) for name, inner in fields])
             case Scalar(name):
-                return _spark_scalar(types, name)
+                return _spark_scalar(spark, name)
 
     return convert(record)
 
@@ -99,9 +101,9 @@ _SCALARS = {
 """Scalar columns, and Spark's classes for them. All others are text."""
 
 
-def _spark_scalar(types: Any, name: str) -> Any:
+def _spark_scalar(spark: Any, name: str) -> Any:
     if name == "variant":
-        if not hasattr(types, "VariantType"):
+        if not hasattr(spark, "VariantType"):
             raise UsageError("open types as VARIANT need Spark 4.0 or later. Leave --open-types at text")
-        return types.VariantType()
-    return getattr(types, _SCALARS.get(name, "StringType"))()
+        return spark.VariantType()
+    return getattr(spark, _SCALARS.get(name, "StringType"))()

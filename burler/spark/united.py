@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from burler.columns.kinds import (
+from burler.errors import BurlerError, ExportError
+from burler.records.columns.types import (
     BIGINT,
     DIGITS,
     DOUBLE,
@@ -25,7 +26,6 @@ from burler.columns.kinds import (
     Scalar,
     StructOf,
 )
-from burler.errors import BurlerError, ExportError
 from burler.schema.refs import resolve_refs
 from burler.spark.lakefiles import SchemaVersion
 from burler.spark.readoptions import ReadOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from burler.columns.kinds import VARIANT, FieldType, ListOf, MapOf, StructOf, holds
+from burler.records.columns.types import VARIANT, FieldType, ListOf, MapOf, StructOf, holds
 from burler.spark.columns import named
 
 if TYPE_CHECKING:

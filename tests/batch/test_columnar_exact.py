@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from burler.errors import BatchError
-from support.internals import columnar
+from support.internals import from_json
 
 pa = pytest.importorskip("pyarrow", reason="extra 'batch'")
 
@@ -109,12 +109,12 @@ def tables(draw: Any) -> tuple[dict[str, Any], list[bytes]]:
     return schema, [fitting(schema, draw).encode() for _ in range(draw(st.integers(1, 5)))]
 
 
-def one_by_one(layout: columnar.ColumnarLayout, rows: list[bytes]) -> tuple[Any, columnar.Report] | None:
+def one_by_one(layout: from_json.ColumnarLayout, rows: list[bytes]) -> tuple[Any, from_json.Report] | None:
     """What the converter makes of the rows; None if it refuses one."""
-    convert, report = columnar.converter(layout.record, ()), columnar.Report(Counter(), Counter())
+    convert, report = from_json.converter(layout.record, ()), from_json.Report(Counter(), Counter())
     try:
         made = [convert(row, report) for row in rows]
-    except columnar.Misfit:
+    except from_json.Misfit:
         return None
     return pa.RecordBatch.from_pylist(made, schema=layout.arrow_schema), report
 
@@ -125,7 +125,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def check(schema: dict[str, Any], rows: list[bytes]) -> None:
-    layout = columnar.ColumnarLayout(schema, "users")
+    layout = from_json.layout_of(schema, "users")
     expected = one_by_one(layout, rows)
     lines = b"".join(row + b"\n" for row in rows)
     if expected is None:
@@ -152,5 +152,5 @@ def test_each_value_in_each_type_by_itself_and_all_in_one_column(leaf):
     rows = [b'{"x":%s}' % token.encode() for token in TOKENS]
     for row in rows:
         check(schema, [row])
-    layout = columnar.ColumnarLayout(schema, "users")
+    layout = from_json.layout_of(schema, "users")
     check(schema, [row for row in rows if one_by_one(layout, [row]) is not None])

@@ -425,7 +425,7 @@ values = st.recursive(
 
 
 def fits(schema: Any, value: Any) -> bool:
-    """The types of ``burler.columns`` the slow way, for the schemas below."""
+    """The types of ``burler.records.columns`` the slow way, for the schemas below."""
     kind = schema.get("type")
     if kind == "integer":
         return type(value) is int and -(2**63) <= value < 2**63

@@ -16,7 +16,7 @@ from types import ModuleType
 
 MODULES = {
     "config_watched": "burler.config.watched",
-    "columnar": "burler.batch.columnar",
+    "from_json": "burler.records.columns.from_json",
     "batch_storage": "burler.batch.storage",
     "batch_config": "burler.batch_config",
     "cli_process": "burler.cli.process",

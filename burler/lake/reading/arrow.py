@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import pyarrow as pa
+import pyarrow.json as reader
 
-from burler.batch.columnar import ColumnarLayout, record_batch
-from burler.batch.columnar_times import days
-from burler.columns.kinds import (
+from burler.errors import BatchError, DataError, LakeError
+from burler.lake.head import Head
+from burler.lake.reading.choice import Window
+from burler.lake.reading.cut import cut_of
+from burler.lake.reading.lines import FileLines, Wanted
+from burler.lake.snapshot import DataFile
+from burler.records.arrow.kernels import Unsure
+from burler.records.columns.from_json import ColumnarLayout, days, layout_of
+from burler.records.columns.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -28,17 +36,7 @@ from burler.columns.kinds import (
     ListOf,
     StructOf,
 )
-from burler.errors import BatchError, LakeError
-from burler.extras import require
-from burler.lake.head import Head
-from burler.lake.reading.choice import Window
-from burler.lake.reading.cut import cut_of
-from burler.lake.reading.lines import FileLines, Wanted
-from burler.lake.snapshot import DataFile
 from burler.singer.messages import encode
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _log = logging.getLogger("burler.lake")
 _READ_BY_ARROW = frozenset((BIGINT, BOOLEAN, DOUBLE, NULL, STRING, TIMESTAMP))
@@ -56,7 +54,6 @@ class Batches:
     """Makes batches of files. ``columns``: these fields alone; None for all that the schema declares."""
 
     def __init__(self, columns: tuple[str, ...] | None) -> None:
-        require("pyarrow", extra="batch", needed_for="reading a lake as Arrow")
         self._columns = columns
         self._tables: dict[bytes, _Table] = {}
 
@@ -111,16 +108,13 @@ class _Table:
     def __init__(self, schema: Mapping[str, Any], stream: str) -> None:
         self.stream = stream
         try:
-            self._layout = ColumnarLayout(_plain(schema), stream)
-        except BatchError as error:
-            raise LakeError(f"{str(error).partition(chr(10))[0]}\npages() and rows() need no columns.") from None
+            self._layout = layout_of(_plain(schema), stream)
+        except DataError as error:
+            raise LakeError(f"{error}.\npages() and rows() need no columns.") from None
         self.quick = _quick_schema(self._layout)
 
     def quickly(self, lines: bytes) -> pa.RecordBatch | None:
         """RECORD lines through Arrow's own reader; None where it can't."""
-        import pyarrow as pa
-        import pyarrow.json as reader
-
         options = reader.ParseOptions(explicit_schema=self.quick, unexpected_field_behavior="ignore")
         try:
             table = reader.read_json(
@@ -134,15 +128,15 @@ class _Table:
                 days(one) if kind == DATE else one
                 for (_, kind), one in zip(self._layout.record.fields, arrays, strict=True)
             ]
-            if record.null_count or any(one is None for one in made):
+            if record.null_count:
                 return None
             return pa.RecordBatch.from_arrays(made, schema=self._layout.arrow_schema)
-        except (pa.ArrowException, ValueError, TypeError):
+        except (Unsure, pa.ArrowException, ValueError, TypeError):
             return None
 
     def exactly(self, lines: bytes, count: int) -> pa.RecordBatch:
         """Bare rows, one a line."""
-        return record_batch(self._layout, lines, count)
+        return self._layout.batch(lines, count)
 
     def remarks(self) -> list[str]:
         """What was left out or cut since this was asked last."""
@@ -160,8 +154,6 @@ def _plain(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _quick_schema(layout: ColumnarLayout) -> pa.Schema | None:
     """What Arrow's reader is told of a RECORD line; None where a column has a type that it does not read exactly."""
-    import pyarrow as pa
-
     fields = []
     for (name, kind), given in zip(layout.record.fields, layout.arrow_schema, strict=True):
         if kind != DATE and not _is_quick(kind):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from burler.errors import LakeError, UsageError
+from burler.extras import require
 from burler.lake.absent import near
 from burler.lake.head import head_by_hash, head_of
 from burler.lake.manifests import manifest
@@ -177,6 +178,7 @@ class LakeReading:
             LakeError: see ``pages``; or a value that its column can't hold; names the field.
             MissingExtra: pyarrow is not installed.
         """
+        require("pyarrow", extra="batch", needed_for="reading a lake as Arrow")
         from burler.lake.reading.arrow import Batches
 
         batches = Batches(self._columns)

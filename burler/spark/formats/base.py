@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from burler.columns.kinds import StructOf
+from burler.records.columns.types import StructOf
 
 if TYPE_CHECKING:
     import pyarrow

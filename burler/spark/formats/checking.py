@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from burler.columns.kinds import (
+from burler.errors import ExportError
+from burler.records.columns.types import (
     BINARY,
     STRING,
     VARIANT,
@@ -18,7 +19,6 @@ from burler.columns.kinds import (
     holds,
     names_in,
 )
-from burler.errors import ExportError
 
 _XML_NAME = re.compile(r"[^\W\d][\w.-]*\Z")
 _GOOD = ("bigint", "string", "boolean", "timestamp", "date")

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from burler.columns.kinds import DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
 from burler.extras import require
+from burler.records.columns.types import DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
 from burler.spark.formats import postgres_sql as sql
 
 if TYPE_CHECKING:

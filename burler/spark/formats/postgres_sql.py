@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 
-from burler.columns.kinds import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
+from burler.records.columns.types import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
 from burler.spark.formats.databases import short_name
 from burler.spark.formats.merging import wins
 

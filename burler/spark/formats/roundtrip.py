@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from burler.columns.kinds import VARIANT, DecimalOf, FieldType, Scalar, StructOf
 from burler.errors import ExportError
+from burler.records.columns.types import VARIANT, DecimalOf, FieldType, Scalar, StructOf
 from burler.spark.columns import named
 from burler.spark.remote import capabilities
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from burler.columns.kinds import (
+from burler.errors import UsageError
+from burler.records.columns.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -19,7 +20,6 @@ from burler.columns.kinds import (
     MapOf,
     StructOf,
 )
-from burler.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

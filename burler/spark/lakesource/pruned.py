@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection
 
-from burler.columns.kinds import StructOf
+from burler.records.columns.types import StructOf
 from burler.spark.united import Mapped, United
 
 

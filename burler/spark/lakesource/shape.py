@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from burler.columns.kinds import BIGINT, STRING, TIMESTAMP, FieldType, StructOf
 from burler.errors import ExportError
+from burler.records.columns.types import BIGINT, STRING, TIMESTAMP, FieldType, StructOf
 from burler.spark.columns import EXTRACTED_AT, SEQUENCE, SOURCE_FILE, VERSION
 from burler.spark.lakesource.kinds_of import columns_of
 from burler.spark.lakesource.options import LakeOptions

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from burler.columns.kinds import StructOf
 from burler.errors import BurlerError, CatalogError
+from burler.records.columns import nodes
+from burler.records.columns.types import JSON, StructOf
 from burler.spark.types import arrow_schema, record_type, spark_schema
 
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ class Declared:
     def is_plain(self) -> bool:
         """Whether batch files have these very columns. They differ where a value may be anything: a batch file then
         holds JSON of text, too, and a table holds the text itself."""
-        from burler.batch.columnar_nodes import with_json
-
-        return with_json(self.record, self.schema) == self.record
+        return nodes.record_type(self.schema, stream=self.stream, open_as=JSON) == self.record
 
     @cached_property
     def column_names(self) -> tuple[str, ...]:
@@ -147,12 +146,7 @@ def unknown_fields(declared: Declared, schema: Mapping[str, Any]) -> list[str]:
 
 
 def layout_of(declared: Declared) -> Any:
-    """What makes a stream's columns of lines of JSON: batch files' own code, with a table's columns."""
-    from burler.batch.columnar import ColumnarLayout
-    from burler.batch.columnar_rows import Splitter
+    """What makes a stream's columns of lines of JSON."""
+    from burler.records.columns.from_json import ColumnarLayout
 
-    layout = ColumnarLayout(declared.schema, declared.stream)
-    if not declared.is_plain:
-        layout.record = declared.record
-        layout._split = Splitter(declared.record, ())
-    return layout
+    return ColumnarLayout(declared.record, declared.stream)

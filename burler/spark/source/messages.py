@@ -147,11 +147,9 @@ class StreamRows:
         """The rows that have been gathered."""
         if not self._records:
             return
-        from burler.batch.columnar import record_batch
-
         lines = b"\n".join(self._records) + b"\n"
         try:
-            made = record_batch(self._layout, lines, len(self._records))
+            made = self._layout.batch(lines, len(self._records))
         except BatchError as error:
             raise self._placed(error) from None
         self.rows += len(self._records)

@@ -75,7 +75,7 @@ def _as_moment(value: Any) -> dt.datetime | None:
 
 def _moment(text: str) -> dt.datetime:
     """A start date of a config; one that can't be read counts as the latest, so that nothing is changed."""
-    from burler.columns.values import parse_moment
+    from burler.records.columns.exact import parse_moment
 
     try:
         return parse_moment(text)[0]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burler.columns.kinds import StructOf
 from burler.errors import ExportError, UsageError
+from burler.records.columns.types import StructOf
 from burler.spark.columns import EXTRACTED_AT, SEQUENCE, named
 from burler.spark.formats.base import Change, Published, TableState, Target
 from burler.spark.formats.opening import check_format, open_target

@@ -7,10 +7,10 @@ and gives maps as lists of pairs. Here a value that Python has no type for comes
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
+import pyarrow.compute as pc
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _OWN_VALUES = ("arrow.uuid", "arrow.bool8")  # extension types whose values pyarrow gives as Python's own
@@ -44,8 +44,6 @@ def refuse_repeated(names: list[str], what: str) -> None:
 
 def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The values of a column, nulls as None, as ``batch_to_rows`` gives them."""
-    import pyarrow as pa
-
     if isinstance(column, pa.ChunkedArray):
         return [value for chunk in column.chunks for value in column_values(chunk)]
     kind = column.type
@@ -72,8 +70,6 @@ def _no(_kind: Any) -> bool:
 
 
 def _single(scalar: Any) -> Any:
-    import pyarrow as pa
-
     return pa.array([scalar], scalar.type) if scalar.is_valid else pa.nulls(1)
 
 
@@ -103,8 +99,6 @@ def _structs(column: Any) -> list[Any]:
 
 
 def _lists(column: Any) -> list[Any]:
-    import pyarrow.compute as pc
-
     return _cut(column_values(pc.list_flatten(column)), pc.list_value_length(column).to_pylist(), column)
 
 
@@ -142,8 +136,6 @@ def _cut(values: list[Any], lengths: list[int | None], column: Any) -> list[Any]
 
 
 def _scalars(column: Any) -> list[Any]:
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_time(kind) and not _within_a_day(column):
         return [
@@ -162,8 +154,6 @@ def _scalars(column: Any) -> list[Any]:
 
 def _nanoseconds(column: Any) -> list[Any]:
     """Values as from a column of microseconds where that is exact, else their text."""
-    import pyarrow as pa
-
     kind = column.type
     counts = column.view(pa.int64()).to_pylist()
     fine = [count is not None and count % 1000 != 0 for count in counts]
@@ -180,8 +170,6 @@ def _nanoseconds(column: Any) -> list[Any]:
 
 def _odd(column: Any, i: int) -> Any:
     """One value of a column that pyarrow could not give as a whole."""
-    import pyarrow as pa
-
     one, kind = column[i : i + 1], column.type
     try:
         return one.to_pylist()[0]
@@ -200,8 +188,6 @@ def _odd(column: Any, i: int) -> Any:
 
 def _timestamp_text(kind: Any) -> Callable[[int], str]:
     """Texts of a timestamp's counts: RFC 3339 in UTC, without ``Z`` if the type has no zone."""
-    import pyarrow as pa
-
     per, zone = _PER_SECOND[kind.unit], "Z" if kind.tz else ""
 
     def text(count: int) -> str:
@@ -223,9 +209,6 @@ def _far(count: Any, kind: Any) -> str:
 
 def _within_a_day(column: Any) -> bool:
     """Whether no time is 24:00:00 or later (databases have such), which pyarrow would take for the next day's."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     bounds = pc.min_max(column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())).as_py()
     return bounds["min"] is None or (bounds["min"] >= 0 and bounds["max"] < 86_400 * _PER_SECOND[column.type.unit])
 

@@ -1,22 +1,26 @@
-"""JSON Schema to column types: one neutral description, and Arrow's types of it.
+"""The one walk of a JSON Schema that makes columns: what the values of a node may be, what lies below it, and which
+type its column has.
 
-All fields are nullable: Singer rows may lack any field. Nothing here needs pyarrow until
-``arrow_schema`` is called; Spark's types of the same description are in ``burler.spark.types``.
+All fields are nullable: Singer rows may lack any field. Columns hold less than JSON says: text is text, or JSON of
+something that has no narrower type. The schema tells them apart, for who writes a column and for who reads it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from burler.columns.kinds import (
+from burler.errors import BurlerError, DataError
+from burler.records.columns.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
     DATE,
     DIGITS,
     DOUBLE,
+    JSON,
     NULL,
     OPEN,
     STRING,
@@ -30,15 +34,132 @@ from burler.columns.kinds import (
     replaced,
     widen,
 )
-from burler.errors import BurlerError, DataError
-from burler.extras import require
 
-if TYPE_CHECKING:
-    import pyarrow
+_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+_ALL = _SCALARS | {"object", "array"}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node, its unions taken apart.
+
+    ``names``: the JSON types that its values may have; all of them where nothing is said.
+    """
+
+    branches: tuple[Mapping[str, Any], ...]
+    names: frozenset[str]
+    is_open: bool
+
+    @property
+    def texts(self) -> str:
+        """What text in a column is: "text" itself; "json" for values that are no text; "either" where both are
+        possible, which only the text can tell."""
+        if "string" not in self.names:
+            return "json"
+        return "text" if self.names <= _SCALARS else "either"
+
+    @property
+    def wants_text(self) -> bool:
+        """Whether its numbers are written as text (``singer.decimal``)."""
+        return "string" in self.names and not self.names & {"number", "integer"} and not self.is_open
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its numbers are integers."""
+        return "integer" in self.names and "number" not in self.names
+
+    @property
+    def trims(self) -> bool:
+        """Whether zeros at the end of its decimals come from the column alone: nobody has said how many digits."""
+        return any(
+            branch.get("format") == "singer.decimal" and "scale" not in branch and "multipleOf" not in branch
+            for branch in self.branches
+        )
+
+    def says(self, key: str, value: str) -> bool:
+        """Whether a branch has this keyword."""
+        return any(branch.get(key) == value for branch in self.branches)
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        """The fields that are declared."""
+        found: dict[str, list[Any]] = {}
+        for branch in self.branches:
+            for name, below in _mapping(branch.get("properties")).items():
+                found.setdefault(name, []).append(below)
+        return {name: _either(below) for name, below in found.items()}
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no other field may be there."""
+        return any(branch.get("additionalProperties") is False for branch in self.branches)
+
+    @property
+    def values(self) -> Any:
+        """The node of a map's values."""
+        return self._first("additionalProperties")
+
+    @property
+    def items(self) -> Any:
+        """The node of a list's items."""
+        return self._first("items")
+
+    def _first(self, key: str) -> Any:
+        return _either([branch[key] for branch in self.branches if key in branch])
+
+
+def node_of(given: Any) -> Node:
+    """A schema's node; anything that is no object stands for one that says nothing."""
+    branches = tuple(_branches(_mapping(given)))
+    names: set[str] = set()
+    is_open = False
+    for branch in branches:
+        found = type_names(branch)
+        is_open |= not found
+        names |= found or _ALL
+    return Node(branches, frozenset(names), is_open)
+
+
+def _branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    node = merged(node)
+    parts = branches(node)
+    if parts is None:
+        return [node]
+    rest = without_branches(node)
+    return [found for part in parts for found in _branches({**rest, **part})]
+
+
+def _either(nodes: list[Any]) -> Any:
+    """One node for the places below several alternatives."""
+    return {"anyOf": nodes} if len(nodes) > 1 else nodes[0] if nodes else {}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _with_json_record(record: StructOf, schema: Mapping[str, Any]) -> StructOf:
+    made = _with_json(record, node_of(schema))
+    assert isinstance(made, StructOf)
+    return made
+
+
+def _with_json(kind: FieldType, node: Node) -> FieldType:
+    match kind:
+        case StructOf(fields):
+            below = node.properties
+            return StructOf(tuple((name, _with_json(inner, node_of(below.get(name)))) for name, inner in fields))
+        case ListOf(item):
+            return ListOf(_with_json(item, node_of(node.items)))
+        case MapOf(value):
+            return MapOf(_with_json(value, node_of(node.values)))
+    return JSON if kind == STRING and node.texts != "text" else kind
+
+
+# ---- types of columns ------------------------------------------------------------------------------------------------
 
 _INT64 = (-(2**63), 2**63 - 1)
 _SINGER_DECIMAL_SCALE = 18
-_NEEDED_FOR = "a file with columns (Parquet, Arrow)"
 
 
 def record_type(
@@ -55,7 +176,9 @@ def record_type(
 
     Args:
         error: what to raise.
-        open_as: the type of a value that may be any JSON, or one of types that no other type holds.
+        open_as: the type of a value that may be any JSON, or one of types that no other type holds. ``JSON``, as in
+            batch files: a column of text whose values may be more than text and other scalars holds JSON of all of
+            them, of text too, so that a reader gets back what was sent.
 
     Raises:
         error: no properties, a recursive schema or a ``$ref`` (resolve references first).
@@ -65,53 +188,14 @@ def record_type(
         raise error(f"stream '{stream}': its schema declares no properties, so there are no columns to make")
     try:
         described = ((name, _describe(node, (name,))) for name, node in properties.items())
-        return StructOf(tuple((name, replaced(kind, OPEN, open_as)) for name, kind in described))
+        record = StructOf(
+            tuple((name, replaced(kind, OPEN, STRING if open_as == JSON else open_as)) for name, kind in described)
+        )
+        return _with_json_record(record, schema) if open_as == JSON else record
     except RecursionError:
         raise error(f"stream '{stream}': its schema is recursive; a table can't be") from None
     except _Refused as refused:
         raise error(f"stream '{stream}': {refused}") from None
-
-
-def arrow_schema(record: StructOf) -> pyarrow.Schema:
-    """The same as an Arrow schema; equal to what Spark's own conversion of ``burler.spark.spark_schema`` gives.
-
-    Raises:
-        MissingExtra: pyarrow is not installed.
-    """
-    arrow = require("pyarrow", extra="batch", needed_for=_NEEDED_FOR)
-    return arrow.schema([arrow.field(name, arrow_type(kind)) for name, kind in record.fields])
-
-
-def arrow_type(kind: FieldType) -> pyarrow.DataType:
-    """One type as Arrow's.
-
-    Raises:
-        MissingExtra: pyarrow is not installed.
-    """
-    arrow = require("pyarrow", extra="batch", needed_for=_NEEDED_FOR)
-    match kind:
-        case DecimalOf(scale):
-            return arrow.decimal128(DIGITS, scale)
-        case ListOf(item):
-            return arrow.list_(arrow.field("element", arrow_type(item)))
-        case MapOf(value):
-            return arrow.map_(arrow.string(), arrow_type(value))
-        case StructOf(fields):
-            return arrow.struct([arrow.field(name, arrow_type(inner)) for name, inner in fields])
-        case Scalar(name):
-            return _arrow_scalar(arrow, name)
-
-
-def _arrow_scalar(arrow: Any, name: str) -> Any:
-    return {
-        "bigint": arrow.int64(),
-        "double": arrow.float64(),
-        "wide": arrow.float64(),
-        "boolean": arrow.bool_(),
-        "timestamp": arrow.timestamp("us", tz="UTC"),
-        "date": arrow.date32(),
-        "binary": arrow.binary(),
-    }.get(name, arrow.string())
 
 
 class _Refused(Exception):

@@ -1,6 +1,6 @@
 """Record batches to JSON lines, a column at a time: exact, by the columns' own types and the stream's schema.
 
-The kernels are those that write RECORD lines of Arrow pages (``burler.pipeline.arrow_text`` and its neighbours). What
+The kernels are those that write RECORD lines of Arrow pages (``burler.records.arrow.kernels``). What
 they are not certain of is written value by value.
 """
 
@@ -12,20 +12,28 @@ import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from burler.batch.columnar_nodes import Node, node_of
 from burler.errors import BatchError
-from burler.pipeline import arrow_text, arrow_times
-from burler.pipeline.arrow_nested import around_nulls, entries, flattened, joined_lists
-from burler.pipeline.arrow_rows import column_values
-from burler.pipeline.arrow_text import Parts, Unsure, bytes_of, join, quoted
-from burler.pipeline.arrow_types import is_binary, is_list, is_text, settled, settled_type
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from burler.records.arrow import kernels
+from burler.records.arrow.kernels import (
+    Parts,
+    Unsure,
+    around_nulls,
+    bytes_of,
+    entries,
+    flattened,
+    join,
+    joined_lists,
+    quoted,
+)
+from burler.records.arrow.types import is_binary, is_list, is_text, settled, settled_type
+from burler.records.arrow.values import column_values
+from burler.records.columns.nodes import Node, node_of
 
 Text = Callable[[Any], Parts]
 """Makes the JSON text of an array that ``settled`` has seen; a null in it is ``null``."""
@@ -57,8 +65,6 @@ class RowText:
         Raises:
             BatchError: a value that JSON has no form for.
         """
-        import pyarrow as pa
-
         if not batch.num_rows:
             return b""
         if self._text is None:
@@ -74,8 +80,6 @@ def text_of(kind: pa.DataType, node: Node, place: str) -> Text:
     quick = _quick(kind, node, place)
 
     def make(array: Any) -> Parts:
-        import pyarrow as pa
-
         plain = settled(array)
         if plain.null_count == len(plain):
             return ["null"]
@@ -88,8 +92,6 @@ def text_of(kind: pa.DataType, node: Node, place: str) -> Text:
 
 
 def _quick(kind: pa.DataType, node: Node, place: str) -> Text:
-    import pyarrow as pa
-
     if pa.types.is_struct(kind):
         fields = _fields([kind.field(i) for i in range(kind.num_fields)], node, f"{place}.")
         return lambda array: around_nulls(array, fields)
@@ -137,7 +139,7 @@ def _map(values: Text, array: Any) -> Parts:
     keys, items, offsets = entries(array)
     if not len(keys):
         return ["{}"]
-    text = join([*arrow_text.string_parts(settled(keys)), ":", *values(items)], len(keys))
+    text = join([*kernels.string_parts(settled(keys)), ":", *values(items)], len(keys))
     return ["{", joined_lists(text, offsets), "}"]
 
 
@@ -145,27 +147,25 @@ def _map(values: Text, array: Any) -> Parts:
 
 
 def _leaf(kind: pa.DataType, node: Node) -> Text:
-    import pyarrow as pa
-
     of = pa.types
     if of.is_null(kind):
         return lambda array: ["null"]
     if is_text(kind):
-        return arrow_text.string_parts if node.texts == "text" else _unsure
+        return kernels.string_parts if node.texts == "text" else _unsure
     if of.is_boolean(kind) or of.is_integer(kind):
-        return arrow_text.quoted_cast_parts if node.wants_text else arrow_text.cast_parts
+        return kernels.quoted_cast_parts if node.wants_text else kernels.cast_parts
     if of.is_decimal(kind):
         return partial(_decimals, node)
     if of.is_floating(kind):
         return partial(_floats, node)
     if of.is_timestamp(kind):
-        return arrow_times.timestamp_parts
+        return kernels.timestamp_parts
     if of.is_date(kind):
-        return arrow_times.date_parts
+        return kernels.date_parts
     if of.is_time(kind):
-        return arrow_times.time_parts
+        return kernels.time_parts
     if is_binary(kind):
-        return arrow_text.base64_parts if node.says("contentEncoding", "base64") else _unsure
+        return kernels.base64_parts if node.says("contentEncoding", "base64") else _unsure
     return _unsure
 
 
@@ -175,15 +175,12 @@ def _unsure(array: Any) -> Parts:
 
 def _floats(node: Node, array: Any) -> Parts:
     if node.is_whole:
-        return arrow_text.whole_float_parts(array)
-    text = arrow_text.float_parts(array)
+        return kernels.whole_float_parts(array)
+    text = kernels.float_parts(array)
     return quoted(*text) if node.wants_text else text
 
 
 def _decimals(node: Node, array: Any) -> Parts:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     text = array.cast(pa.string())
     if b"E" in bytes(bytes_of(text)):  # 1E-7: only Python writes it out
         raise Unsure
@@ -196,8 +193,6 @@ def _decimals(node: Node, array: Any) -> Parts:
 
 
 def _by_value(array: Any, node: Node, place: str) -> Parts:
-    import pyarrow as pa
-
     texts = [b"null" if value is None else _value(value, node, place) for value in column_values(array)]
     if sum(map(len, texts)) > _LARGE:
         return [pa.array(texts, pa.large_binary()).view(pa.large_string())]

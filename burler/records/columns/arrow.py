@@ -1,11 +1,47 @@
-"""JSON Schema of Arrow types: what a Parquet file's footer says, exactly: ``burler.columns`` read backwards."""
+"""Column types as Arrow's, and Arrow's types (what a Parquet file's footer says) as JSON Schema."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
+
+from burler.records.columns.types import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
+
+
+def arrow_schema(record: StructOf) -> pa.Schema:
+    """The same as an Arrow schema; equal to what Spark's own conversion of ``burler.spark.spark_schema`` gives."""
+    return pa.schema([pa.field(name, arrow_type(kind)) for name, kind in record.fields])
+
+
+def arrow_type(kind: FieldType) -> pa.DataType:
+    """One type as Arrow's."""
+    match kind:
+        case DecimalOf(scale):
+            return pa.decimal128(DIGITS, scale)
+        case ListOf(item):
+            return pa.list_(pa.field("element", arrow_type(item)))
+        case MapOf(value):
+            return pa.map_(pa.string(), arrow_type(value))
+        case StructOf(fields):
+            return pa.struct([pa.field(name, arrow_type(inner)) for name, inner in fields])
+        case Scalar(name):
+            return _SCALARS.get(name, pa.string())
+
+
+_SCALARS = {
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "wide": pa.float64(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "date": pa.date32(),
+    "binary": pa.binary(),
+}
+"""Scalar columns, and Arrow's types for them. All others are text."""
+
+
+# ---- Arrow to JSON Schema --------------------------------------------------------------------------------------------
 
 _PLAIN: tuple[tuple[str, dict[str, Any]], ...] = (
     ("is_boolean", {"type": "boolean"}),
@@ -38,8 +74,6 @@ def _field(field: pa.Field, nullable: bool) -> dict[str, Any]:
 
 def node_of(kind: pa.DataType, *, nullable: bool = False) -> dict[str, Any]:
     """The schema of values of an Arrow type that are not null."""
-    import pyarrow as pa
-
     if isinstance(kind, pa.BaseExtensionType):
         return {"type": "string", "format": "uuid"} if _name(kind) == "arrow.uuid" else node_of(kind.storage_type)
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
@@ -71,6 +105,4 @@ def _name(kind: Any) -> str:
 
 
 def _is(kind: pa.DataType, tests: tuple[str, ...]) -> bool:
-    import pyarrow as pa
-
     return any(getattr(pa.types, test)(kind) for test in tests if hasattr(pa.types, test))

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from burler.columns.kinds import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
+from burler.records.columns.types import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
 
 Path = tuple[str, ...]
 
@@ -64,6 +64,7 @@ _string = msgspec.json.Decoder(str)
 _wide = Context(prec=2 * DIGITS)
 _DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 """Text that is a decimal. Python's own reading also takes ``1_000``, blanks around it, and digits of any script."""
+_HALF = re.compile("[\ud800-\udfff]")
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _MOMENT = re.compile(
@@ -354,3 +355,24 @@ _SCALARS: dict[str, Callable[[Path], Convert]] = {
     "variant": _variant,
     "wide": _whole_double,
 }
+
+
+def half_pair(line: bytes) -> tuple[str, ...] | None:
+    """Where a row has text with half of a surrogate pair: JSON's escapes may say so, UTF-8 can't."""
+    try:
+        return _half_pair_in(json.loads(line), ())
+    except (ValueError, RecursionError):
+        return None
+
+
+def _half_pair_in(value: Any, path: tuple[str, ...]) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        return None if value.isascii() or not _HALF.search(value) else path
+    below = (
+        value.items() if isinstance(value, dict) else (("[]", one) for one in value) if isinstance(value, list) else ()
+    )
+    for name, one in below:
+        found = _half_pair_in(one, (*path, name)) or (_half_pair_in(name, (*path, ascii(name))))
+        if found:
+            return found
+    return None

@@ -1,7 +1,4 @@
-"""Column types as plain data: what Spark's and Arrow's types are made from, and how two become one.
-
-Nothing here needs pyspark or pyarrow.
-"""
+"""Column types as plain data: what Spark's and Arrow's types are made from, and how two become one."""
 
 from __future__ import annotations
 

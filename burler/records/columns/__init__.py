@@ -1,0 +1,12 @@
+"""Columns for Singer rows: which type a field has in a table or a file with columns, and the exact value in it.
+
+    types        the types as plain data; those of a JSON Schema; how two become one
+    nodes        a JSON Schema node: what its values may be, what lies below it
+    arrow        types as Arrow's; Arrow's types as JSON Schema
+    exact        JSON source text to the value that a column holds; never rounded, an error instead
+    from_json    JSON lines to record batches, a column at a time
+    to_json      record batches to JSON lines
+    strict       a schema as what a record must be for plain JSON readers to get it right
+
+Spark's tables and BATCH files in Parquet or Arrow are made by the same rules.
+"""
