@@ -14,7 +14,7 @@ What to open for what:
     columnar_pages                   Parquet and Arrow to pages
     record_batches                   Parquet and Arrow to record batches: their one reader
     added                            columns that say which file a row comes from
-    sampling, arrow_schema           ``schema``: a schema source made from files; JSON Schema of Arrow types
+    sampling                         ``schema``: a schema source made from files
     exporting, polling, downloading  ``export``: ask for an export, wait for it, fetch it
 """
 
