@@ -55,12 +55,6 @@ class Encoding:
         """Whether files are made of columns, and so can take Arrow pages as they are."""
         return self.format in CODECS
 
-    @property
-    def extension(self) -> str:
-        """How file names end: ``jsonl.gz``."""
-        packed = {"gzip": ".gz", "zstd": ".zst"}.get(self.packing or "", "")
-        return f"{self.format}{packed}"
-
 
 @dataclass(frozen=True, slots=True)
 class BatchStorage:

@@ -17,6 +17,7 @@ ROOT = Path(burler.__file__).parent
 LAYERS = (
     ("errors", "extras", "installing", "numbers", "words", "regex", "hangups", "clock", "localfile"),
     ("batch_config",),
+    ("formats",),
     ("singer", "config", "schema", "settings", "log_settings", "measures", "tally", "source_state"),
     ("records",),
     ("context",),

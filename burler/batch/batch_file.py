@@ -13,6 +13,7 @@ from burler.batch.encoders import Layout, open_encoder
 from burler.batch.storage import Storage
 from burler.batch_config import Encoding
 from burler.errors import BatchError
+from burler.formats.names import ending
 from burler.singer.messages import Batch
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
@@ -46,7 +47,8 @@ class BatchFile:
         self.url = ""
         self.stored_bytes = 0
         self._first: dt.datetime | None = None
-        self._name = partial(file_name, tap, stream, number=number, extension=encoding.extension)
+        extension = ending(encoding.format, encoding.packing)
+        self._name = partial(file_name, tap, stream, number=number, extension=extension)
         try:
             self._new_file = storage.new_file(self._name(run_id=run_id))
         except FileExistsError:
@@ -124,7 +126,7 @@ class BatchFile:
         """Remove the file although it has its final name."""
         self._new_file.withdraw()
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes | bytearray | memoryview) -> None:
         self.stored_bytes += len(data)
         self._new_file.write(data)
 

@@ -18,8 +18,7 @@ import msgspec
 from burler.batch.csv_cells import NOTHING, CellMaker, Cells, Misfit
 from burler.batch.csv_columns import Column, columns_of
 from burler.batch.csv_options import BOM, CsvOptions, writing_options
-from burler.batch.encoders import Write
-from burler.batch.packing import packer
+from burler.batch.encoders import Write, packer
 from burler.batch_config import Encoding
 from burler.errors import BatchError
 from burler.log_settings import near, value
@@ -88,7 +87,7 @@ class CsvEncoder:
 
     def __init__(self, encoding: Encoding, layout: CsvLayout, write: Write) -> None:
         self._layout = layout
-        self._packer = packer(encoding.packing, encoding.compression_options)
+        self._packer = packer(encoding)
         self._write = write
         self._header = layout.header() if layout.options.header else b""
         self.size_bytes = 0

@@ -9,16 +9,17 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from burler.batch.csv_options import reading_options
-from burler.batch.packing import looks_like, unpacked
 from burler.batch_config import CODECS
 from burler.errors import BatchError
+from burler.formats import FormatError
+from burler.formats.compression import Decompressed
+from burler.formats.names import HEAD_BYTES, kind_of, shown_kind
 from burler.singer.messages import Batch
 from burler.target.surrogates import veil
 
 _PAGE_BYTES = 1 << 20
 MOST_LINE_BYTES = 1 << 28
 _BOM = b"\xef\xbb\xbf"
-_HEAD_BYTES = 8
 _log = logging.getLogger(__name__)
 
 
@@ -70,29 +71,34 @@ def decode(
         return
     if batch.format not in ("jsonl", "csv"):
         raise BatchError(f"format '{batch.format:.60}' is unknown. Known: jsonl, csv, parquet, arrow.")
-    text = _Text(unpacked(raw, batch.compression), batch)
-    if batch.format == "jsonl":
-        yield from _json_lines(text)
-        return
-    from burler.batch import csv_read
+    try:
+        text = _Text(Decompressed(raw, batch.compression), batch)
+        if batch.format == "jsonl":
+            yield from _json_lines(text)
+            return
+        from burler.batch import csv_read
 
-    options = reading_options(batch.format_options)
-    for lines, count in csv_read.pages(text, options, schema, report or _log.warning, are_shaped=are_shaped):
-        yield Page(lines, count)
+        options = reading_options(batch.format_options)
+        for lines, count in csv_read.pages(text, options, schema, report or _log.warning, are_shaped=are_shaped):
+            yield Page(lines, count)
+    except FormatError as error:
+        raise BatchError(str(error)) from None
 
 
 class _Text:
     """A file that should be text, without byte order mark; one that begins as some other kind of file is refused."""
 
-    def __init__(self, source: BinaryIO, batch: Batch) -> None:
+    def __init__(self, source: Decompressed, batch: Batch) -> None:
         self._source = source
         self._begin = b""
-        while len(self._begin) < _HEAD_BYTES and (piece := source.read(_HEAD_BYTES - len(self._begin))):
+        while len(self._begin) < HEAD_BYTES and (piece := source.read(HEAD_BYTES - len(self._begin))):
             self._begin += piece
-        other = looks_like(self._begin)
+        other = kind_of(self._begin)
         if other is not None:
             packed = f"packed with {batch.compression}" if batch.compression else "not packed"
-            raise BatchError(f"it is {other}, and the message says {batch.format}, {packed}. Correct the message.")
+            raise BatchError(
+                f"it is {shown_kind(other)}, and the message says {batch.format}, {packed}. Correct the message."
+            )
         self._begin = self._begin.removeprefix(_BOM)
 
     def read(self, size: int) -> bytes:

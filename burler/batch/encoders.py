@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
 from burler.batch_config import Encoding
+from burler.errors import ConfigError
+from burler.formats import FormatError
+from burler.formats.compression import Compressor, compressor
 
 _MODULES = {"jsonl": "jsonl", "csv": "csv_write", "parquet": "columnar", "arrow": "columnar"}
 
-Write = Callable[[bytes], object]
+Write = Callable[[bytes | bytearray | memoryview], object]
 """Takes the bytes of a file, in order. They may be kept, and are never changed afterwards."""
 
 
@@ -59,6 +62,18 @@ def layout_of(encoding: Encoding, schema: Mapping[str, Any], stream: str) -> Lay
 def open_encoder(encoding: Encoding, layout: Layout, write: Write) -> Encoder:
     """Begin a file."""
     return cast(Encoder, _module(encoding).open_file(encoding, layout, write))
+
+
+def packer(encoding: Encoding) -> Compressor:
+    """What compresses one file as a whole.
+
+    Raises:
+        ConfigError: a level that the compression does not have. MissingExtra: a package is missing.
+    """
+    try:
+        return compressor(encoding.packing, encoding.compression_options.get("level"))
+    except FormatError as error:
+        raise ConfigError(f"batch_config.encoding.compression_options.{error}") from None
 
 
 def prepare(encoding: Encoding) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from burler.batch.batch_file import file_name
-from burler.batch.packing import packer
 from burler.batch.storage import NewBatchFile, open_storage
 from burler.batch_config import FORMATS, PACKINGS, BatchStorage, Encoding
 from burler.errors import DeclarationError
+from burler.formats.compression import compressor
+from burler.formats.names import ending
 
 
 class ExportFile:
@@ -19,7 +20,7 @@ class ExportFile:
 
     def __init__(self, new_file: NewBatchFile, compression: str | None) -> None:
         self._new_file = new_file
-        self._packer = packer(compression, {})
+        self._packer = compressor(compression)
         self.url = ""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -93,7 +94,8 @@ class ExportFiles:
             StorageError: the place is full, or gone.
         """
         self._number += 1
-        name = file_name(self._tap, self._stream, self._run_id, self._number, self._encoding.extension)
+        extension = ending(self._encoding.format, self._encoding.packing)
+        name = file_name(self._tap, self._stream, self._run_id, self._number, extension)
         new_file = self._storage.new_file(name)
         try:
             file = ExportFile(new_file, self._encoding.packing)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from burler.batch.encoders import Write
-from burler.batch.packing import packer
+from burler.batch.encoders import Write, packer
 from burler.batch_config import Encoding
 
 
@@ -32,7 +31,7 @@ class JsonlEncoder:
     """One file of JSON lines."""
 
     def __init__(self, encoding: Encoding, write: Write) -> None:
-        self._packer = packer(encoding.packing, encoding.compression_options)
+        self._packer = packer(encoding)
         self._write = write
         self.size_bytes = 0
 

@@ -11,13 +11,9 @@ from typing import Any, cast
 
 from burler.batch_config import CODECS, FORMATS
 from burler.errors import BatchError
+from burler.formats.names import COMPRESSIONS
+from burler.formats.names import FORMATS as SPELLED
 from burler.singer.messages import Batch
-
-_NAMES = {
-    "jsonl": "jsonl", "json-lines": "jsonl", "jsonlines": "jsonl", "ndjson": "jsonl", "json": "jsonl",
-    "csv": "csv", "tsv": "csv", "parquet": "parquet", "arrow": "arrow", "arrow_ipc": "arrow", "ipc": "arrow",
-}  # fmt: skip
-_PACKINGS = {"gzip": "gzip", "gz": "gzip", "zstd": "zstd", "zst": "zstd", "none": None, "": None}
 
 
 @cache
@@ -83,16 +79,18 @@ def _encoding(wire: Mapping[str, Any], stream: str) -> tuple[str, str | None]:
 
 
 def _known(form: str | None, packing: str | None, stream: str) -> tuple[str, str | None]:
-    name = _NAMES.get((form or "jsonl").lower())
+    spelled = SPELLED.get((form or "jsonl").lower())
+    name = {"tsv": "csv", "json": "jsonl"}.get(spelled or "", spelled)
     if name is None:
         raise BatchError(f"stream '{stream}': a BATCH of the unknown format '{form:.60}'. Known: {', '.join(FORMATS)}")
     if name in CODECS:
         return name, None  # the files say themselves
-    if (packing or "").lower() not in _PACKINGS:
+    packing_name = COMPRESSIONS.get((packing or "").lower())
+    if packing_name not in ("gzip", "zstd") and (packing or "none").lower() != "none":
         raise BatchError(
             f"stream '{stream}': a BATCH of the unknown compression '{packing:.60}'. Known: gzip, zstd, none"
         )
-    return name, _PACKINGS[(packing or "").lower()]
+    return name, packing_name
 
 
 def _packing(wire: Mapping[str, Any], stream: str) -> str | None:

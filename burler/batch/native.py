@@ -24,14 +24,13 @@ from burler.config.secrets import hide
 from burler.context import running
 from burler.errors import DeclarationError
 from burler.files import names
+from burler.formats.names import COMPRESSIONS, format_of, split_name
 from burler.storage.location import local_path
 
 PACKINGS = ("none", "gzip", "zstd", "bz2", "xz")
 """How files may be packed as a whole. No BATCH message can say bz2 and xz: such files are read as rows."""
 
-_SAME = {"gz": "gzip", "gzip": "gzip", "zst": "zstd", "zstd": "zstd", "bz2": "bz2", "xz": "xz", "none": None}
-_BY_NAME = {"csv": "csv", "tsv": "csv", "jsonl": "jsonl", "parquet": "parquet"}
-_ARROW = ("arrow", "arrows", "feather", "ipc")
+_KINDS = {"csv": "csv", "tsv": "csv", "jsonl": "jsonl", "parquet": "parquet", "arrow": "arrow"}
 _NOT_PLAIN = re.compile(r"[?#%\x00-\x1f\x7f]|[^\x00-\x7f]")  # other programs take all else as it stands
 _USERS_ALLOWED = ("abfs", "abfss", "wasb", "wasbs")  # there a container stands before the "@"
 
@@ -193,10 +192,8 @@ def _absolute(given: Any) -> str:
 def _said_by_name(url: str) -> tuple[str | None, str | None, bool | None]:
     """Format, packing and whether fields have tabs between them, as a file's name says it."""
     name = unquote(urlsplit(url).path).rpartition("/")[2]
-    stem, packing = names.split_name(name)
-    ending = stem.rpartition(".")[2].lower() if "." in stem else ""
-    kind = "arrow" if ending in _ARROW else _BY_NAME.get(names.format_of(stem) or "")
-    return kind, packing, names.format_of(stem) == "tsv"
+    found = format_of(name)
+    return _KINDS.get(found or ""), split_name(name)[1], found == "tsv"
 
 
 def _united(
@@ -209,10 +206,11 @@ def _united(
     """
     if format is not None and format not in FORMATS:
         raise _wrong(f"format {format!r:.40} is not known. Known: {', '.join(FORMATS)}.")
-    if compression is not None and compression not in _SAME:
+    asked = None if compression in (None, "none") else COMPRESSIONS.get(compression, "")
+    if asked is not None and asked not in PACKINGS:
         raise _wrong(f"compression {compression!r:.40} is not known. Known: {', '.join(PACKINGS)}.")
     kinds = {kind for kind, _packing, _tabs in said}
-    packings = {_SAME.get(packing or "none", packing) for _kind, packing, _tabs in said}
+    packings = {packing for _kind, packing, _tabs in said}
     example = names.shown(urls[0]) if urls else ""
     if len(kinds) > 1 or (len(packings) > 1 and compression is None):
         raise _wrong("these files are written in several ways, as their names say.\n  Yield one batch_files for each.")
@@ -227,13 +225,13 @@ def _united(
             f"the name of '{example}' does not say what it holds.\n  Say it: format='jsonl' (an object a line), 'csv', "
             "'parquet' or 'arrow'."
         )
-    if compression is not None and packed is not None and _SAME[compression] != packed:
+    if compression is not None and packed is not None and asked != packed:
         raise _wrong(
             f"compression='{compression}', but the name of '{example}' says {packed}. Leave compression= out, or "
             "rename it."
         )
     tabs = bool(urls) and all(tabs for _kind, _packing, tabs in said)
-    return kind, _SAME[compression] if compression is not None else packed, tabs
+    return kind, asked if compression is not None else packed, tabs
 
 
 def _csv_options(given: dict[str, Any], kind: str, *, tabs: bool) -> dict[str, Any]:

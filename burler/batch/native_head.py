@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
-from burler.batch.packing import ZSTD_MARKS, unpacked
-from burler.errors import BatchError, BurlerError, FileError
+from burler.errors import BatchError, FileError
 from burler.files.names import shown
-from burler.files.unpacking import streams
+from burler.formats import FormatError
+from burler.formats.compression import Decompressed
+from burler.formats.names import kind_of, shown_kind
 from burler.storage.location import local_path
 
 STEP_BYTES = 1 << 16
 MOST_BYTES = 1 << 24
 """So much of a file is read to find the end of its first line."""
-
-_MAGIC = {"gzip": (b"\x1f\x8b",), "zstd": ZSTD_MARKS, "bz2": (b"BZh",), "xz": (b"\xfd7zXZ\x00",)}
-_COLUMNS_MAGIC = (b"PAR1", b"ARROW1")
 
 
 class Missing(FileError):
@@ -79,10 +77,10 @@ class Head:
     """
 
     def __init__(self, file: BinaryIO, compression: str | None, name: str) -> None:
-        self._raw = _Raw(file)
         self._name = name
         self._compression = compression
-        self._source: Any = None
+        self._source = Decompressed(file, compression)
+        self._begun = False
         self.text = b""
         """What was unpacked so far."""
 
@@ -115,36 +113,25 @@ class Head:
         Raises:
             FileError: as ``more`` does.
         """
-        while self._raw.count_bytes < STEP_BYTES and self._piece(STEP_BYTES):
+        while self._source.stored_bytes < STEP_BYTES and self._piece(STEP_BYTES):
             pass
 
     def _piece(self, size: int) -> bytes:
         try:
-            if self._source is None:
-                self._source = self._opened(self._raw.peek())
-            piece: bytes = self._source.read1(size)
-            return piece
-        except BatchError as error:
+            if not self._begun:
+                self._check(self._source.head())
+                self._begun = True
+            return self._source.read1(size)
+        except (FormatError, BatchError) as error:
             raise FileError(f"file '{self._name}': {error}") from None
-        except BurlerError:
-            raise
-        except EOFError:
-            raise FileError(
-                f"file '{self._name}': it is cut off: its {self._compression} data ends before its end."
-            ) from None
         except OSError as error:
-            fact = shown(str(error))[:200]
-            raise FileError(f"file '{self._name}' can't be read: {fact}.") from None
-        except Exception as error:  # lzma has errors of its own
-            raise FileError(
-                f"file '{self._name}': it is damaged: its {self._compression} data can't be unpacked ({error})."
-            ) from None
+            raise FileError(f"file '{self._name}' can't be read: {shown(str(error))[:200]}.") from None
 
-    def _opened(self, first: bytes) -> Any:
-        """The file unpacked, after a look at its first bytes: a file says itself how it is packed."""
-        if first.startswith(_COLUMNS_MAGIC):
-            raise FileError(f"file '{self._name}' is {'Parquet' if first[:1] == b'P' else 'Arrow'}, not text.")
-        found = next((kind for kind, marks in _MAGIC.items() if first.startswith(marks)), None)
+    def _check(self, first: bytes) -> None:
+        """A file says itself how it is packed."""
+        found = kind_of(first)
+        if found in ("parquet", "arrow"):
+            raise FileError(f"file '{self._name}' is {shown_kind(found)}, not text.")
         if first and found != self._compression:
             said = "packed with " + self._compression if self._compression else "not packed"
             fact = f"it is {found}" if found else "it is not"
@@ -152,50 +139,3 @@ class Head:
                 f"file '{self._name}' should be {said}, by its name or by compression=, and {fact}.\n"
                 f"  Say it: burler.batch_files(..., compression='{found or 'none'}')."
             )
-        return opened_as(cast(BinaryIO, self._raw), self._compression)
-
-
-class _Raw:
-    """A file as it is stored, with a look at its beginning; counts what was read."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._ahead = b""
-        self.count_bytes = 0
-
-    def peek(self) -> bytes:
-        """The first bytes, which will be read again."""
-        self._ahead = self._file.read(STEP_BYTES)
-        self.count_bytes = len(self._ahead)
-        return self._ahead
-
-    def read1(self, size: int) -> bytes:
-        """As ``read``."""
-        return self.read(size)
-
-    def read(self, size: int) -> bytes:
-        """At most so many bytes; b"" at the end."""
-        if self._ahead:
-            given, self._ahead = self._ahead[:size], self._ahead[size:]
-            return given
-        given = self._file.read(size)
-        self.count_bytes += len(given)
-        return given
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def close(self) -> None:
-        """Who opened the file closes it."""
-
-
-def opened_as(raw: BinaryIO, compression: str | None) -> Any:
-    """What a packed file holds, to be read with ``read`` and ``read1``.
-
-    Raises:
-        MissingExtra: zstd without zstandard.
-    """
-    if compression in ("bz2", "xz"):
-        return streams(raw, compression)
-    return unpacked(raw, compression)

@@ -11,14 +11,15 @@ import msgspec
 
 from burler.batch.native import BatchFiles
 from burler.batch.native_checks import NativeFile, checked, shown_name
-from burler.batch.native_head import open_file, opened_as
+from burler.batch.native_head import open_file
 from burler.context import StreamRun
 from burler.errors import BatchError, FileError
 from burler.files.columnar_pages import columnar_batches
 from burler.files.csv_pages import Table
 from burler.files.json_pages import json_line_pages
 from burler.files.pages import table_of
-from burler.files.unpacking import Unpacked, seekable_copy
+from burler.files.store_errors import named
+from burler.formats.compression import Decompressed
 from burler.pipeline.pages import JsonPage
 from burler.singer.messages import Batch
 from burler.storage.location import local_path
@@ -89,57 +90,22 @@ def _pages(files: BatchFiles, file: NativeFile, table: Table, warned: set[str]) 
         FileError: it is broken; rows before the place were given.
     """
     name = shown_name(file)
-    if files.format in ("parquet", "arrow"):
-        with _seekable(files, file, name) as source:
-            yield from columnar_batches(source, files.format, name, table, warned)
-    elif files.format == "csv":
-        with _unpacked(files, file, name) as opened:
+    raw = open_file(file.url, files.storage_options)
+    is_columns = files.format in ("parquet", "arrow")
+    if is_columns and files.compression is None and getattr(raw, "seekable", lambda: False)():
+        with raw:
+            yield from columnar_batches(raw, files.format, name, table, warned)
+        return
+    with named(name), Decompressed(raw, files.compression, limit_bytes=_MOST_UNPACKED_BYTES) as opened:
+        if is_columns:
+            yield from columnar_batches(opened, files.format, name, table, warned)
+        elif files.format == "csv":
             yield from _csv(files, file, opened, table, name)
-    else:
-        with _unpacked(files, file, name) as opened:
+        else:
             yield from json_line_pages(opened, name, max_line_bytes=_MOST_LINE_BYTES)
 
 
-def _unpacked(files: BatchFiles, file: NativeFile, name: str) -> Unpacked:
-    raw = open_file(file.url, files.storage_options)
-    try:
-        return Unpacked(_Named(opened_as(raw, files.compression), name), name, _MOST_UNPACKED_BYTES, raw)
-    except BaseException:
-        raw.close()
-        raise
-
-
-class _Named:
-    """A file whose errors of packing name it."""
-
-    def __init__(self, file: Any, name: str) -> None:
-        self._file, self._name = file, name
-
-    def read(self, size: int) -> bytes:
-        """At most so many bytes; b"" at the end."""
-        try:
-            piece: bytes = self._file.read(size)
-            return piece
-        except BatchError as error:
-            raise FileError(f"file '{self._name}': {error}") from None
-
-    def close(self) -> None:
-        """Close it."""
-        self._file.close()
-
-
-def _seekable(files: BatchFiles, file: NativeFile, name: str) -> BinaryIO:
-    """The file, or a copy of it, which can be read from any place."""
-    if files.compression is None:
-        opened = open_file(file.url, files.storage_options)
-        if getattr(opened, "seekable", lambda: False)():
-            return opened
-        opened.close()
-    with _unpacked(files, file, name) as packed:
-        return cast(BinaryIO, seekable_copy(packed))
-
-
-def _csv(files: BatchFiles, file: NativeFile, opened: Unpacked, table: Table, name: str) -> Iterator[JsonPage]:
+def _csv(files: BatchFiles, file: NativeFile, opened: Decompressed, table: Table, name: str) -> Iterator[JsonPage]:
     """Read as whoever gets the file in a BATCH message reads it, so that the rows are the same on both ways."""
     from burler.batch.decoders import decode
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from burler.declare.records_path import path_of
 from burler.errors import DeclarationError, FileError
@@ -15,10 +16,18 @@ from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table, csv_batches
 from burler.files.json_pages import Peeked, json_document_page, json_line_pages
 from burler.files.listing import File
-from burler.files.members import members
-from burler.files.names import FORMATS, check_format, check_packing, format_of, printable, split_name
-from burler.files.unpacking import Unpacked, said, seekable_copy, unpack
+from burler.files.names import printable
+from burler.files.store_errors import StoreFile, named, said
+from burler.formats import FormatError
+from burler.formats.compression import Decompressed
+from burler.formats.names import COMPRESSIONS, format_of, split_name
+from burler.formats.zipped import members
 from burler.numbers import is_count
+
+FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
+"""What files hold. ``jsonl``: an object a line. ``json``: one document, or an array."""
+
+PACKINGS = ("gz", "bz2", "xz", "zst", "zip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +64,9 @@ class Options:
         Raises:
             DeclarationError: an option that can't be.
         """
-        check_format(format)
-        check_packing(compression)
+        for name, given, known in (("format", format, FORMATS), ("compression", compression, (*PACKINGS, "none"))):
+            if given is not None and given not in known:
+                raise DeclarationError(f"burler.files: {name} {given!r} is not known. Known: {', '.join(known)}.")
         odd = next((name for name, limit in limits.items() if not is_count(limit, 1)), None)
         if odd is not None:
             raise DeclarationError(
@@ -72,11 +82,26 @@ class Options:
 
     def packing(self, name: str) -> str | None:
         """How a file is packed."""
-        return None if self.compression == "none" else self.compression or split_name(name)[1]
+        if self.compression is None:
+            return split_name(name)[1]
+        return COMPRESSIONS.get(self.compression)
 
     def holds(self, name: str) -> str | None:
         """What a file (or a member of a zip) holds; None if neither the author nor its name says."""
-        return self.format or format_of(name)
+        if self.format is not None:
+            return self.format
+        found = format_of(name)
+        return found if found in FORMATS else None
+
+    def is_wanted(self, member: str) -> bool:
+        """Whether a file in a zip is meant. What programs leave beside files is not, unless the pattern says so."""
+        pattern = self.member
+        base = member.rpartition("/")[2]
+        hidden = (base.startswith("."), (pattern or "").rpartition("/")[2].startswith("."))
+        foreign = (member.startswith("__MACOSX/"), (pattern or "").startswith("__MACOSX/"))
+        if hidden == (True, False) or foreign == (True, False):
+            return False
+        return self.holds(member) is not None if pattern is None else fnmatch.fnmatchcase(member, pattern)
 
     def check(self, file: File) -> None:
         """Refuse a file of which nobody says what it holds, or that options do not fit, before any is read.
@@ -125,32 +150,25 @@ class Contents:
 
     def _zipped(self, file: File, name: str) -> Iterator[Any]:
         options = self._options
-        with said(name):
-            packed = file.store.open(file.path, "rb")
-        with packed:
-            for member, opened in members(
-                packed, name, options.member, given=options.format, limit_bytes=options.max_unpacked_bytes
-            ):
+        with named(name), self._stored(file, name) as packed:
+            for member, opened in _members(packed, options):
                 whole = f"{name}/{member}"
                 kind = options.holds(member)
                 if kind is None:
                     raise FileError(f"file '{whole}': its name does not say what it holds; say it with format=.")
                 yield from self._content(kind, opened, file, whole, f"{file.label}/{printable(member)}", "zip")
 
-    def _open(self, file: File, name: str, packing: str | None) -> Unpacked:
+    def _open(self, file: File, name: str, packing: str | None) -> Decompressed:
+        return Decompressed(self._stored(file, name), packing, limit_bytes=self._options.max_unpacked_bytes)
+
+    def _stored(self, file: File, name: str) -> StoreFile:
         with said(name):
-            raw = file.store.open(file.path, "rb")
-            try:
-                unpacked = unpack(raw, packing)
-                return Unpacked(unpacked, name, self._options.max_unpacked_bytes, raw, needs_bytes=unpacked is not raw)
-            except BaseException:
-                raw.close()
-                raise
+            return StoreFile(file.store.open(file.path, "rb"), name)
 
     def _content(
         self,
         kind: str | None,
-        opened: Callable[[], Unpacked],
+        opened: Callable[[], Decompressed],
         file: File,
         name: str,
         label: str,
@@ -162,22 +180,23 @@ class Contents:
             pages = self._parquet(opened, file, name, packing)
         else:
             pages = make[kind or "csv"](opened, name)
-        for page in pages:
-            self.kind = kind or ""
-            yield adder.page(page)
+        with named(name):
+            for page in pages:
+                self.kind = kind or ""
+                yield adder.page(page)
 
-    def _csv(self, opened: Callable[[], Unpacked], name: str, default: Csv | None = None) -> Iterator[Any]:
+    def _csv(self, opened: Callable[[], Decompressed], name: str, default: Csv | None = None) -> Iterator[Any]:
         csv = self._options.csv or default or Csv()
         return csv_batches(opened, name, csv, self._table, max_line_bytes=self._options.max_line_bytes)
 
-    def _tsv(self, opened: Callable[[], Unpacked], name: str) -> Iterator[Any]:
+    def _tsv(self, opened: Callable[[], Decompressed], name: str) -> Iterator[Any]:
         return self._csv(opened, name, Csv(delimiter="\t"))
 
-    def _lines(self, opened: Callable[[], Unpacked], name: str) -> Iterator[Any]:
+    def _lines(self, opened: Callable[[], Decompressed], name: str) -> Iterator[Any]:
         with opened() as source:
             yield from json_line_pages(source, name, max_line_bytes=self._options.max_line_bytes)
 
-    def _json(self, opened: Callable[[], Unpacked], name: str) -> Iterator[Any]:
+    def _json(self, opened: Callable[[], Decompressed], name: str) -> Iterator[Any]:
         options = self._options
         with opened() as source:
             peeked = Peeked(source)
@@ -188,13 +207,21 @@ class Contents:
                 peeked, name, records_path=options.records_path, max_document_bytes=options.max_document_bytes
             )
 
-    def _parquet(self, opened: Callable[[], Unpacked], file: File, name: str, packing: str | None) -> Iterator[Any]:
-        """A packed file is copied into a nameless temporary one first: Parquet is read from its end."""
-        if packing is None:
-            with said(name):
-                source = file.store.open(file.path, "rb")
-        else:
-            with opened() as packed:
-                source = seekable_copy(packed)
-        with source:
+    def _parquet(self, opened: Callable[[], Decompressed], file: File, name: str, packing: str | None) -> Iterator[Any]:
+        """Parquet is read from its end: what is packed is copied into a temporary file first."""
+        with self._stored(file, name) if packing is None else opened() as source:
             yield from columnar_batches(source, "parquet", name, self._table, self._warned, self._on_footer)
+
+
+def _members(packed: StoreFile, options: Options) -> Iterator[tuple[str, Callable[[], Decompressed]]]:
+    """See ``zipped.members``."""
+    try:
+        yield from members(cast(BinaryIO, packed), options.is_wanted, limit_bytes=options.max_unpacked_bytes)
+    except FormatError as error:
+        if error.kind != "member":
+            raise
+        fits = f"no member fits '{options.member}'"
+        what = fits if options.member else f"no member's name says what it is ({', '.join(FORMATS)})"
+        raise FormatError(
+            f"{what}. {error.fact}.\n  Say which with member='*.csv', or what they are with format="
+        ) from None

@@ -14,29 +14,9 @@ from urllib.parse import unquote, urlsplit
 from burler.errors import DeclarationError, FileError
 from burler.extras import require
 from burler.files.listing import File
-from burler.files.names import format_of, shown
-from burler.files.unpacking import PIECE_BYTES
-
-_MAGIC = (
-    (b"\x1f\x8b", "gz"),
-    (b"BZh", "bz2"),
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"\x28\xb5\x2f\xfd", "zst"),
-    (b"PK\x03\x04", "zip"),
-)
-_TYPES = {
-    "text/csv": "csv",
-    "application/csv": "csv",
-    "text/tab-separated-values": "tsv",
-    "application/x-ndjson": "jsonl",
-    "application/ndjson": "jsonl",
-    "application/jsonl": "jsonl",
-    "application/x-jsonlines": "jsonl",
-    "application/jsonlines": "jsonl",
-    "application/json": "json",
-    "application/vnd.apache.parquet": "parquet",
-    "application/x-parquet": "parquet",
-}
+from burler.files.names import shown
+from burler.formats.compression import PIECE_BYTES
+from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, format_of_media_type, kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +79,7 @@ def downloaded(
             raise FileError(f"export '{shown(part.label)}': download(part, path) wrote no file.")
         _check(part, path, max_bytes)
         packing = _packing(path)
-        kind = None if format_of(part.label) else _TYPES.get(headers.get("content-type", "").partition(";")[0].strip())
+        kind = None if format_of(part.label) else format_of_media_type(headers.get("content-type", ""))
         yield _file(path, part), kind, packing
 
 
@@ -135,8 +115,8 @@ def _checksum(path: Path, kind: str) -> str:
 def _packing(path: Path) -> str | None:
     """How a file is packed, by its first bytes: on the way, a client may have unpacked what its name calls packed."""
     with path.open("rb") as file:
-        begin = file.read(8)
-    return next((packing for magic, packing in _MAGIC if begin.startswith(magic)), None)
+        found = kind_of(file.read(HEAD_BYTES))
+    return found if found in COMPRESSIONS.values() else None
 
 
 def _file(path: Path, part: Part) -> File:

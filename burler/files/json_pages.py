@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from burler.errors import FileError
-from burler.files.unpacking import PIECE_BYTES
+from burler.formats.compression import PIECE_BYTES
 from burler.log_settings import near
 from burler.pipeline.pages import JsonPage
 

@@ -7,15 +7,13 @@ files are written and read through zlib.
 
 from __future__ import annotations
 
-import bz2
 import contextlib
-import gzip
-import io
-import zlib
 from collections.abc import Generator, Iterator
-from typing import BinaryIO, cast
 
 from burler.errors import LakeError
+from burler.formats import FormatError
+from burler.formats.compression import Decompressed
+from burler.formats.names import COMPRESSIONS
 from burler.lake.canonical import folder_mismatch
 from burler.lake.layout import folder_hash, parse_file_name
 from burler.storage.base import Store
@@ -41,13 +39,19 @@ def read_blocks(store: Store, path: str) -> Generator[bytes, None, None]:
     Raises:
         LakeError: the file is missing, truncated, corrupt, or in the wrong folder; names it and the cure.
     """
-    with _reading(store, path), _opened(store, path) as stream:
-        first = stream.readline()
-        _check_first_line(path, first)
-        yield first
+    with _reading(store, path), contextlib.closing(_opened(store, path)) as stream:
         waiting: list[bytes] = []  # a list, since a line may be huge
         size = 0
+        has_begun = False
         while piece := stream.read(_PIECE_BYTES):
+            if not has_begun:
+                first, end, piece = b"".join((*waiting, piece)).partition(b"\n")
+                if not end:
+                    waiting = [first]
+                    continue
+                _check_first_line(path, first)
+                has_begun, waiting = True, []
+                yield first + end
             cut = piece.rfind(b"\n") + 1
             if not cut or size + cut < BLOCK_BYTES:
                 waiting.append(piece)
@@ -56,12 +60,14 @@ def read_blocks(store: Store, path: str) -> Generator[bytes, None, None]:
             yield b"".join((*waiting, piece[:cut]))
             waiting = [piece[cut:]]
             size = len(piece) - cut
+        if not has_begun:
+            raise FormatError("it has no complete first line", kind="cut")
         rest = b"".join(waiting)
         cut = rest.rfind(b"\n") + 1
         if cut:
             yield rest[:cut]
         if cut < len(rest):
-            raise EOFError("its last line has no end")
+            raise FormatError("its last line has no end", kind="cut")
 
 
 def read_lines(store: Store, path: str) -> Generator[bytes, None, None]:
@@ -85,50 +91,24 @@ def _reading(store: Store, path: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise LakeError(f"{store.locate(path)} is missing although the lake lists it.\n{CURE_MISSING}") from None
-    except _corruption() as error:
-        raise LakeError(f"{store.locate(path)} is truncated or corrupt: {error}.\n{CURE_DAMAGED}") from error
-    except OSError as error:  # what bz2 raises for bad data, and a failing disk
+    except FormatError as error:
+        raise LakeError(f"{store.locate(path)} is truncated or corrupt: {error}\n{CURE_DAMAGED}") from error
+    except OSError as error:
         raise LakeError(f"{store.locate(path)} can't be read: {error}.\n{CURE_DAMAGED}") from error
 
 
-def _corruption() -> tuple[type[Exception], ...]:
-    """What decompressors raise for bad data, less the plain OSError of bz2."""
-    common = (EOFError, gzip.BadGzipFile, zlib.error)
-    try:
-        from isal import isal_zlib
-    except ModuleNotFoundError:
-        return common
-    return (*common, cast(type[Exception], isal_zlib.error))
-
-
-@contextlib.contextmanager
-def _opened(store: Store, path: str) -> Iterator[BinaryIO]:
+def _opened(store: Store, path: str) -> Decompressed:
     """A file's bytes, decompressed."""
     parsed = parse_file_name(path.rpartition("/")[2])
     compression = parsed.compression if parsed else None
-    with contextlib.closing(store.open(path)) as raw:
-        if compression is None:
-            yield raw
-            return
-        with bz2.BZ2File(raw) if compression == "bz2" else _gunzip(raw) as decompressed:
-            yield cast(BinaryIO, decompressed)
-
-
-def _gunzip(raw: BinaryIO) -> io.BufferedIOBase:
-    try:
-        from isal import igzip
-    except ModuleNotFoundError:
-        return gzip.GzipFile(fileobj=raw, mode="rb")
-    return cast(io.BufferedIOBase, igzip.IGzipFile(fileobj=raw, mode="rb"))
+    return Decompressed(store.open(path), COMPRESSIONS.get(compression or ""))
 
 
 def _check_first_line(path: str, line: bytes) -> None:
-    if not line.endswith(b"\n"):
-        raise EOFError("it has no complete first line")
     if b'"SCHEMA"' not in line.upper():
         raise LakeError(f"{path}: line 1 is no SCHEMA message.\nThe file is no data file of a lake: move it away.")
     folder = folder_hash(path)
-    actual = folder_mismatch(folder, line[:-1])
+    actual = folder_mismatch(folder, line)
     if actual is not None:
         raise LakeError(
             f"{path}: line 1 hashes to {actual}, not to its folder {folder}: the file was changed or moved.\n"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import json
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,6 +16,9 @@ from typing import Any, BinaryIO, NoReturn
 import msgspec
 
 from burler.errors import DataError
+from burler.formats import FormatError
+from burler.formats.compression import Decompressed
+from burler.formats.names import kind_of
 
 BLOCK_BYTES = 1 << 20
 _BOM = codecs.BOM_UTF8
@@ -99,32 +101,23 @@ def _first_line_is_a_part(text: bytes) -> bool:
     return False
 
 
+class _AsItComes:
+    """A file that gives what it has at hand, as a pipe does."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.read = getattr(file, "read1", file.read)
+
+
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
     """What a file holds, unzipped if it is gzip (also of several members)."""
-    read = getattr(file, "read1", file.read)  # a pipe gives what it has
-    block: bytes = read(BLOCK_BYTES)
-    while 0 < len(block) < 3 and (more := read(BLOCK_BYTES)):
-        block += more
-    if not block.startswith(b"\x1f\x8b"):
-        while block:
-            yield block
-            block = read(BLOCK_BYTES)
-        return
-    unzip = zlib.decompressobj(31)
+    source = Decompressed(_AsItComes(file), None)
+    if kind_of(source.head()) == "gzip":
+        source = Decompressed(source, "gzip")
     try:
-        while block:
-            out = unzip.decompress(block, BLOCK_BYTES)
-            if out:
-                yield out
-            block = unzip.unconsumed_tail
-            if unzip.eof:
-                block = unzip.unused_data.lstrip(b"\0") or read(BLOCK_BYTES).lstrip(b"\0")
-                unzip = zlib.decompressobj(31) if block else unzip
-            block = block or read(BLOCK_BYTES)
-    except zlib.error as error:
-        raise DataError(f"broken gzip data: {error}.") from None
-    if not unzip.eof:
-        raise DataError("the gzip data is cut off before its end.")
+        while block := source.read1(BLOCK_BYTES):
+            yield block
+    except FormatError as error:
+        raise DataError(str(error)) from None
 
 
 _decode_lines = msgspec.json.Decoder().decode_lines

@@ -139,10 +139,15 @@ BROKEN = {
     "no utf-8": ("a.jsonl", b'{"id": "\xff"}\n', {}, "its first line is no JSON object"),
     "no gzip at all": ("a.jsonl.gz", b"", {}, "it is empty, and so no gzip file"),
     "no zstd at all": ("a.csv.zst", b"", {}, "it is empty, and so no zstd file"),
-    "no bz2 at all": ("a.csv.bz2", b"", {}, "is cut off"),
+    "no bz2 at all": ("a.csv.bz2", b"", {}, "it is empty, and so no bz2 file"),
     "a cut off xz": ("a.jsonl.xz", PACK[".xz"](LINES)[:-9], {}, "is cut off: its xz data ends before its end"),
     "a broken xz": ("a.jsonl.xz", PACK[".xz"](LINES)[:20] + b"\xff" * 50, {}, "its xz data can't be unpacked"),
-    "gzip and something else": ("a.csv.gz", gzip.compress(CSV) + b"x", {}, "something else behind the end of its gzip"),
+    "gzip and something else": (
+        "a.csv.gz",
+        gzip.compress(CSV) + b"something",
+        {},
+        "something else behind the end of its gzip",
+    ),
     "no header": ("a.csv", b"", {}, "it is empty, and should begin with a row of names.*header=False"),
     "blank lines for a header": ("a.csv", b"\n\r\n", {}, "it is empty, and should begin with a row of names"),
     "rows that end with a carriage return": ("a.csv", b"id,name\r1,a\r", {}, "a carriage return outside of quotes"),
@@ -223,4 +228,4 @@ def test_a_big_file_is_not_read_to_its_end(tmp_path, kind):
     assert batches(run_tap(tap, config_of(tmp_path)))[0]["manifest"] == [f"file://{path}"]
     read = _read_bytes() - before
     assert path.stat().st_size > 30_000_000
-    assert read < 400_000, f"{read:,} bytes were read"
+    assert read < 700_000, f"{read:,} bytes were read"

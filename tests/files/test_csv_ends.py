@@ -136,23 +136,3 @@ def test_whole_numbers_of_nineteen_digits_keep_them_all(box, number):
 def test_a_codec_that_is_no_encoding(encoding):
     with pytest.raises(DeclarationError, match="is not known"):
         Csv(encoding=encoding)
-
-
-def test_no_room_for_a_temporary_copy_is_said(box, monkeypatch):
-    import errno
-    import tempfile
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    pq.write_table(pa.table({"id": [1]}), sink)
-    box.put("a.parquet.gz", sink.getvalue())
-
-    class Full(io.BytesIO):
-        def write(self, _data):
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(tempfile, "TemporaryFile", Full)
-    said = error(box["a.parquet.gz"])
-    assert "No space left on device" in said and "TMPDIR" in said

@@ -75,7 +75,7 @@ def test_a_flipped_byte_is_found(box):
 @pytest.mark.parametrize("packing", ["gz", "bz2", "xz", "zst"])
 def test_a_packed_file_without_a_byte_is_cut_off(box, packing):
     place(box, f"a.csv.{packing}", b"")
-    assert f"a.csv.{packing}' is cut off" in error(box["a*"])
+    assert f"a.csv.{packing}': it is empty" in error(box["a*"])
     place(box, f"b.csv.{packing}", PACKED[packing](b""))
     assert rows(box["b*"]) == []
 
@@ -88,7 +88,8 @@ def test_parts_behind_each_other_are_one_file_and_a_damaged_one_is_an_error(box,
     for name, data in {"b": first + b"\xff" + second[1:], "c": first + second[:-3], "d": first + b"x"}.items():
         place(box, f"{name}.csv.{packing}", data)
         said = error(box[f"{name}*"])
-        assert f"{name}.csv.{packing}'" in said and ("cut off" in said or "can't be read" in said), said
+        assert f"{name}.csv.{packing}'" in said, said
+        assert "cut off" in said or "damaged" in said or "something else behind" in said, said
 
 
 def test_gzip_of_several_members_is_one_file(box):

@@ -84,7 +84,7 @@ def compact(
     Args:
         below_bytes: the most that a new file may have before compression; files of half of it or more stay.
         older_than_seconds: files whose rows were committed later than that stay.
-        compression, compression_level: of the new files; see ``burler.target.compressor``.
+        compression, compression_level: of the new files; see ``burler.formats.compression``.
         now: seconds since 1970.
         on_progress: called as each stream is done.
         on_file: gets how many small files of the stream have been read, and of how many, as a new one is written.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from burler.errors import LakeError
+from burler.formats.compression import compressor
 from burler.lake import layout
 from burler.lake.care.places import Place
 from burler.lake.care.runs import Run
@@ -18,7 +19,6 @@ from burler.lake.manifests import replaced
 from burler.lake.manifests.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats
 from burler.storage.base import NewFile, OutcomeUnknown, Store
-from burler.target.compressor import compressor
 from burler.target.timestamps import to_moment
 
 _NUMBERS = 1_000_000_000 - replaced.FIRST_NUMBER

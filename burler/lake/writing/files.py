@@ -23,7 +23,7 @@ _REMEMBERED_NAMES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How data files are compressed: ``gz``, ``bz2`` or None, and the level (see ``burler.target.compressor``).
+    """How data files are compressed: ``gz``, ``bz2`` or None, and the level (see ``burler.formats.compression``).
 
     Raises:
         UsageError: another compression.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from burler.formats.compression import Compressor, compressor
 from burler.lake import layout
 from burler.lake.clean import CleanCheck
 from burler.lake.snapshot import FileStats
 from burler.singer.messages import Vouched
 from burler.storage.base import NewFile
-from burler.target.compressor import Compressor, compressor
 from burler.target.timestamps import to_moment
 
 INT64 = range(-(2**63), 2**63)
@@ -122,7 +122,7 @@ class OpenFile:
         self.size += len(data)
         self._hand_on(self._compressor.compress(data))
 
-    def _hand_on(self, ready: bytes) -> None:
+    def _hand_on(self, ready: bytes | bytearray | memoryview) -> None:
         if ready:
             self.stored += len(ready)
             self.new_file.write(ready)

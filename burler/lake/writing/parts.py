@@ -58,7 +58,7 @@ class PartWriter(Inlet):
     Args:
         clock: what files roll by, and what names files without rows.
         settings: when files roll.
-        compression: ``gz``, ``bz2`` or None; and its level, see ``burler.target.compressor``.
+        compression: ``gz``, ``bz2`` or None; and its level, see ``burler.formats.compression``.
 
     The driver must have begun: it decides how the lake names its folders.
     """

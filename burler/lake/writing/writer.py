@@ -51,7 +51,7 @@ class LakeWriter(Inlet):
         emit_state: gets each STATE that is safe, in sequence; called with the writer's lock held.
         writer_id: names this run in locks and the manifest; of its own by default. No other that lives may have it.
         compression: ``gz``, ``bz2`` or None.
-        compression_level: see ``burler.target.compressor``.
+        compression_level: see ``burler.formats.compression``.
         encoding: how a new lake spells schema hashes in its folders: ``base58``, ``base85``; None: as the lake has it.
         locks: how long to wait for other writers.
         tail: input never ends: a lock is given back after each commit, and taken again for the next file.

@@ -1,0 +1,304 @@
+"""Compressed files, written and read as streams in flat memory: gzip, bz2, xz and zstd.
+
+Reading never ends early in silence: whatever is cut off, damaged, followed by something else or compressed in another
+way is an error. Files of several parts (members, streams, frames) one after another are one file.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Callable
+from typing import Any, BinaryIO, Protocol, cast
+
+from burler.extras import require
+from burler.formats import FormatError
+from burler.formats.names import COMPRESSIONS, HEAD_BYTES, kind_of, may_become, shown_kind
+
+PIECE_BYTES = 1 << 20
+_READ_BYTES = 1 << 16
+_GZIP_WINDOW = 31  # zlib's way to say: 32 KiB window, gzip header and CRC
+_ISAL_LEVELS = range(4)
+_LEVELS = {"gzip": (1, range(10)), "zstd": (3, range(-7, 23)), "bz2": (1, range(10))}
+
+
+# ---- writing -----------------------------------------------------------------------------------------------
+
+
+class Compressor(Protocol):
+    """Compresses one file, a piece at a time."""
+
+    def compress(self, data: bytes | bytearray | memoryview, /) -> bytes | bytearray | memoryview:
+        """Take bytes in, give what is ready: the same bytes where nothing is compressed."""
+
+    def flush(self) -> bytes:
+        """The end: give the rest."""
+
+
+class _AsItIs:
+    def compress(self, data: bytes | bytearray | memoryview, /) -> bytes | bytearray | memoryview:
+        return data
+
+    def flush(self) -> bytes:
+        return b""
+
+
+def compressor(compression: str | None, level: int | None = None) -> Compressor:
+    """A new compressor for one file: ``gzip``, ``zstd``, ``bz2``, or None.
+
+    Args:
+        level: for gzip 0 to 9 (1 if not said; 0 to 3 are isal's where it is installed, several times faster), for zstd
+            -7 to 22 (3).
+
+    Raises:
+        FormatError: another compression or level.
+        MissingExtra: zstd without the package zstandard.
+    """
+    if compression is None:
+        return _AsItIs()
+    name = COMPRESSIONS.get(compression, compression)
+    if name not in _LEVELS:
+        raise FormatError(f"compression '{compression:.60}' is unknown. Known: none, gzip, zstd, bz2")
+    default, levels = _LEVELS[name]
+    level = default if level is None else level
+    if isinstance(level, bool) or not isinstance(level, int) or level not in levels:
+        raise FormatError(
+            f"level must be a whole number from {levels[0]} to {levels[-1]} for {name}, not {level!r:.60}", kind="level"
+        )
+    if name == "zstd":
+        zstandard = require("zstandard", extra="batch", needed_for="writing files with zstd")
+        return cast(Compressor, zstandard.ZstdCompressor(level=level, write_checksum=True).compressobj())
+    if name == "bz2":
+        import bz2
+
+        return bz2.BZ2Compressor(max(1, level))
+    if level in _ISAL_LEVELS:
+        try:
+            from isal import isal_zlib
+        except ModuleNotFoundError:
+            pass
+        else:
+            return cast(Compressor, isal_zlib.compressobj(level=level, wbits=_GZIP_WINDOW))
+    return cast(Compressor, zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW))
+
+
+# ---- reading -----------------------------------------------------------------------------------------------
+
+
+class Decompressed:
+    """The bytes of a file as they are read.
+
+    Args:
+        raw: the file as it is stored: an object with ``read(size)``. It is closed with this one.
+        compression: ``gzip``, ``bz2``, ``xz``, ``zstd``, or None.
+        limit_bytes: more than this is an error; None: any number.
+
+    Attributes:
+        count_bytes: how many bytes were given.
+
+    Raises:
+        FormatError: an unknown compression.
+        MissingExtra: zstd without pyarrow.
+    """
+
+    def __init__(self, raw: Any, compression: str | None, *, limit_bytes: int | None = None) -> None:
+        if compression is not None and compression not in _OPEN:
+            raise FormatError(f"compression '{compression:.60}' is unknown. Known: none, {', '.join(_OPEN)}")
+        self._compression, self._limit = compression, limit_bytes
+        self._stored = raw
+        self._raw = _Stored(raw)
+        self._file: Any = None
+        if compression == "zstd":
+            require("pyarrow", extra="batch", needed_for="reading files compressed with zstd")
+        self.count_bytes = 0
+
+    @property
+    def stored_bytes(self) -> int:
+        """How many bytes of the file as it is stored were read."""
+        return self._raw.count_bytes
+
+    def head(self) -> bytes:
+        """The first bytes of the file as it is stored; nothing may have been read before."""
+        return self._raw.head()
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to ``size`` bytes; b"" at the end.
+
+        Raises:
+            FormatError: what is stored is damaged, or more than the limit. Errors of ``raw`` go through.
+        """
+        return self._read(size, "read")
+
+    def read1(self, size: int = PIECE_BYTES) -> bytes:
+        """At least one byte, and at most ``size``, as soon as they are there; b"" at the end."""
+        return self._read(size, "read1")
+
+    def _read(self, size: int, how: str) -> bytes:
+        if size < 0:
+            return b"".join(iter(lambda: self._read(PIECE_BYTES, how), b""))
+        if self._compression is None:
+            piece = self._raw.read(size)
+        else:
+            piece = self._decompressed(size, how)
+        self.count_bytes += len(piece)
+        if self._limit is not None and self.count_bytes > self._limit:
+            raise FormatError(f"it holds more than {self._limit:,} bytes once it is unpacked", kind="limit")
+        return piece
+
+    def _decompressed(self, size: int, how: str) -> bytes:
+        name = self._compression or ""
+        try:
+            if self._file is None:
+                self._check_head(name)
+                self._file = _OPEN[name](self._raw)
+            piece: bytes = getattr(self._file, how)(size)
+            return piece
+        except FormatError:
+            raise
+        except Exception as error:  # each library has errors of its own
+            if self._raw.error is not None:
+                raise self._raw.error from None
+            raise damage(error, name) from None
+
+    def _check_head(self, name: str) -> None:
+        head = self.head()
+        if not head:
+            raise FormatError(
+                f"it is empty, and so no {name} file: even one without rows has a beginning and an end", kind="cut"
+            )
+        found = kind_of(head)
+        if found != name:
+            if may_become(head, name):
+                raise FormatError(f"it is cut off: its {name} data ends before its end", kind="cut")
+            what = f": it is {shown_kind(found)}" if found else ""
+            raise FormatError(f"it is no {name} file{what}", kind="other")
+
+    def seekable(self) -> bool:
+        """False: it is read once, in order."""
+        return False
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+        self._stored.close()
+
+    def __enter__(self) -> Decompressed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def damage(error: Exception, name: str) -> FormatError:
+    """What a library says of damaged data, as an error of ours."""
+    fact = " ".join(str(error).split())
+    if isinstance(error, EOFError) or "Truncated" in fact:
+        return FormatError(f"it is cut off: its {name} data ends before its end", kind="cut")
+    if "Not a gzipped" in fact or "Unknown frame" in fact:
+        return FormatError(f"there is something else behind the end of its {name} data", kind="damaged")
+    return FormatError(f"it is damaged: its {name} data can't be unpacked ({fact[:200]})", kind="damaged")
+
+
+class _Stored(io.RawIOBase):
+    """A file as it is stored, with a look at its beginning. Remembers the error that it raised: libraries turn it into
+    one of theirs."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__()
+        self._file = file
+        self._ahead = b""
+        self.count_bytes = 0
+        self.error: Exception | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def head(self) -> bytes:
+        while len(self._ahead) < HEAD_BYTES and (piece := self._stored(_READ_BYTES)):
+            self._ahead += piece
+        return self._ahead
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._ahead:
+            return self._stored(size)
+        given, self._ahead = self._ahead[:size], self._ahead[size:]
+        return given
+
+    read1 = read
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def _stored(self, size: int) -> bytes:
+        try:
+            piece: bytes = self._file.read(size)
+        except Exception as error:
+            self.error = error
+            raise
+        self.count_bytes += len(piece)
+        return piece
+
+
+class _Streams(io.RawIOBase):
+    """Streams of bz2 or xz one behind the other, and nothing else. Python's own readers leave out what follows a
+    stream, where that is none: a file of several streams, as parallel packers write them, would end in silence where
+    one of them is damaged."""
+
+    def __init__(self, file: BinaryIO, begin: Callable[[], Any]) -> None:
+        super().__init__()
+        self._file, self._begin = file, begin
+        self._stream, self._rest = begin(), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            if self._stream.eof:
+                self._rest = self._stream.unused_data or self._file.read(_READ_BYTES)
+                if not self._rest:
+                    return 0
+                self._stream = self._begin()
+            data = b""
+            if self._stream.needs_input:
+                data, self._rest = self._rest or self._file.read(_READ_BYTES), b""
+                if not data:
+                    raise EOFError
+            if piece := self._stream.decompress(data, len(buffer)):
+                buffer[: len(piece)] = piece
+                return len(piece)
+
+
+def _gzip(file: Any) -> Any:
+    """isal's reader where it is installed: three times as quick."""
+    try:
+        from isal import igzip
+    except ModuleNotFoundError:
+        import gzip
+
+        return gzip.GzipFile(fileobj=file, mode="rb")
+    return igzip.GzipFile(fileobj=file, mode="rb")
+
+
+def _bz2(file: Any) -> Any:
+    import bz2
+
+    return io.BufferedReader(_Streams(file, bz2.BZ2Decompressor), PIECE_BYTES)
+
+
+def _xz(file: Any) -> Any:
+    import lzma
+
+    return io.BufferedReader(_Streams(file, lzma.LZMADecompressor), PIECE_BYTES)
+
+
+def _zstd(file: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, mode="r"), "zstd")
+
+
+_OPEN: dict[str, Callable[[Any], Any]] = {"gzip": _gzip, "bz2": _bz2, "xz": _xz, "zstd": _zstd}
