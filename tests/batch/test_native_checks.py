@@ -144,7 +144,7 @@ BROKEN = {
     "a broken xz": ("a.jsonl.xz", PACK[".xz"](LINES)[:20] + b"\xff" * 50, {}, "its xz data can't be unpacked"),
     "gzip and something else": (
         "a.csv.gz",
-        gzip.compress(CSV) + b"something",
+        gzip.compress(CSV) + b"something else" * 4,
         {},
         "something else behind the end of its gzip",
     ),
