@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import BatchError
-from burler.records.columns.nodes import Node, node_of
+from burler.records.columns.nodes import SchemaNode
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,11 +23,11 @@ class Demands:
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._node = node_of(schema)
-        properties = self._node.properties
-        self._declared = tuple(properties)
-        self._required = tuple(name for name in _required(schema) if name in properties)
-        self.filled = tuple(name for name in self._required if "null" not in node_of(properties[name]).names)
+        node = SchemaNode(schema)
+        self._declared, self._required = node.properties, node.required
+        self.filled = tuple(
+            name for name, below in self._declared.items() if name in self._required and "null" not in below.names
+        )
 
     def check_columns(self, found: Collection[str], report: Callable[[str], object]) -> None:
         """Hold the names of a file's columns against the schema's.
@@ -55,10 +55,10 @@ class Demands:
         Raises:
             BatchError: a field is missing that every object must have.
         """
-        properties = self._node.properties
         missing: list[str] = []
         for field in columns:
-            for path, is_needed in _lacking(field.type, node_of(properties.get(field.name)), field.name):
+            below = self._declared.get(field.name)
+            for path, is_needed in _lacking(field.type, below, field.name) if below is not None else ():
                 if is_needed:
                     raise BatchError(f"it has no field '{path:.120}', which every object there must have")
                 missing.append(path)
@@ -72,7 +72,8 @@ class Demands:
 
 def with_keys(schema: Mapping[str, Any], keys: Sequence[str] | None) -> Mapping[str, Any]:
     """A schema whose rows must have the key's fields."""
-    required = _required(schema)
+    given = schema.get("required")
+    required = given if isinstance(given, list | tuple) else ()
     more = [key for key in keys or () if key not in required]
     return {**schema, "required": [*required, *more]} if more else schema
 
@@ -82,7 +83,7 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(f"'{name:.60}'" for name in names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
 
 
-def _lacking(kind: pa.DataType, node: Node, path: str) -> Iterator[tuple[str, bool]]:
+def _lacking(kind: pa.DataType, node: SchemaNode, path: str) -> Iterator[tuple[str, bool]]:
     """The fields below a column that the schema declares and the file does not have, and whether objects must have
     them."""
     import pyarrow as pa
@@ -90,22 +91,16 @@ def _lacking(kind: pa.DataType, node: Node, path: str) -> Iterator[tuple[str, bo
     from burler.records.arrow.types import is_list
 
     if pa.types.is_map(kind):
-        yield from _lacking(kind.item_type, node_of(node.values), f"{path}.{{}}")
+        yield from _lacking(kind.item_type, node.values, f"{path}.{{}}")
     elif is_list(kind):
-        yield from _lacking(kind.value_type, node_of(node.items), f"{path}.[]")
+        yield from _lacking(kind.value_type, node.items, f"{path}.[]")
     elif pa.types.is_struct(kind):
         found = {kind.field(i).name: kind.field(i).type for i in range(kind.num_fields)}
-        objects = [branch for branch in node.branches if isinstance(branch.get("properties"), Mapping)]
         for name, below in node.properties.items():
             if name in found:
-                yield from _lacking(found[name], node_of(below), f"{path}.{name}")
+                yield from _lacking(found[name], below, f"{path}.{name}")
             else:
-                yield f"{path}.{name}", all(name in _required(branch) for branch in objects)
-
-
-def _required(schema: Mapping[str, Any]) -> list[str]:
-    given = schema.get("required")
-    return [name for name in given if isinstance(name, str)] if isinstance(given, list | tuple) else []
+                yield f"{path}.{name}", name in node.required
 
 
 def _alike(name: str, found: Collection[str]) -> str:

@@ -14,7 +14,6 @@ import msgspec
 from burler.batch.csv_columns import columns_of
 from burler.batch.native import BatchFiles
 from burler.batch.native_checks import NativeFile, checked, shown_name
-from burler.batch.native_types import misfit
 from burler.batch_config import CSV_DEFAULTS, BatchConfig
 from burler.context import StreamRun
 from burler.singer.messages import Batch
@@ -238,7 +237,11 @@ def _columns(files: BatchFiles, file: NativeFile, run: StreamRun) -> str | None:
             return "it has no header, and its columns stand in another order than the schema's"
         if file.first == columns and columns_of(run.schema)[0].kind != "text":
             return "its first row holds the names of the columns"
-    return None if file.types is None else misfit(file.types, run.schema, run.name)
+    if file.types is None:
+        return None
+    from burler.records.columns.arrow import mismatch
+
+    return mismatch(file.types, run.schema, run.name)
 
 
 def _differences(columns: Sequence[str], wanted: Sequence[str], of: str) -> str:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from burler.errors import BurlerError, ExportError
 from burler.records.columns.types import (
     BIGINT,
-    DIGITS,
     DOUBLE,
     NULL,
     STRING,
@@ -25,6 +24,7 @@ from burler.records.columns.types import (
     MapOf,
     Scalar,
     StructOf,
+    widest,
 )
 from burler.schema.refs import resolve_refs
 from burler.spark.lakefiles import SchemaVersion
@@ -33,7 +33,6 @@ from burler.spark.types import read_type
 from burler.spark.unite_names import RESERVED, name_columns
 
 Path = tuple[str, ...]
-_INT64_DIGITS = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +219,8 @@ class _Uniting:
         for nest, mark in ((ListOf, "[]"), (MapOf, "{}")):
             if all(isinstance(kind, nest) for kind in kinds):
                 return nest(self._join(list(_inside(told)), (*path, mark)))
-        wide = _widest(kinds)
+        is_mixed = STRING in kinds and len(set(kinds)) > 1
+        wide = None if is_mixed else widest(kinds)
         if wide == DOUBLE and BIGINT in kinds:
             if place_of(path) in self._as_text:
                 wide = None
@@ -246,21 +246,6 @@ def _inside(views: Sequence[_View]) -> Iterator[_View]:
         match view.kind:
             case ListOf(inner) | MapOf(inner):
                 yield _View(view.hash, view.version, inner)
-
-
-def _widest(kinds: Sequence[FieldType]) -> FieldType | None:
-    """The type that holds all of these exactly (numbers: by the number rule); None if only text does."""
-    different = set(kinds)
-    if len(different) == 1:
-        return kinds[0]
-    if different == {BIGINT, DOUBLE}:
-        return DOUBLE
-    scales = [kind.scale for kind in different if isinstance(kind, DecimalOf)]
-    if not scales or len(scales) + (BIGINT in different) < len(different):
-        return None
-    if BIGINT in different and DIGITS - max(scales) < _INT64_DIGITS:
-        return None
-    return DecimalOf(max(scales))
 
 
 class _Own:

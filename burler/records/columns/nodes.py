@@ -1,4 +1,4 @@
-"""The one walk of a JSON Schema that makes columns: what the values of a node may be, what lies below it, and which
+"""The one walk of a JSON Schema that makes columns: what the values of a place may be, what lies below it, and which
 type its column has.
 
 All fields are nullable: Singer rows may lack any field. Columns hold less than JSON says: text is text, or JSON of
@@ -7,9 +7,9 @@ something that has no narrower type. The schema tells them apart, for who writes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from typing import Any
 
 from burler.errors import BurlerError, DataError
@@ -32,23 +32,34 @@ from burler.records.columns.types import (
     Scalar,
     StructOf,
     replaced,
-    widen,
+    widest,
 )
 
-_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
-_ALL = _SCALARS | {"object", "array"}
+SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+_ALL = SCALARS | {"object", "array"}
+_INT64 = (-(2**63), 2**63 - 1)
+_SINGER_DECIMAL_SCALE = 18
+_DEEPEST = 200
+_TIMES = {"date-time": TIMESTAMP, "date": DATE}
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node, its unions taken apart.
+class SchemaNode:
+    """A place in a JSON Schema: ``allOf`` laid in, its unions taken apart.
 
-    ``names``: the JSON types that its values may have; all of them where nothing is said.
+    Args:
+        given: the schema; anything that is no object stands for one that says nothing.
+
+    Attributes:
+        schema: as it was given. branches: its alternatives.
+        names: the JSON types that its values may have; all of them where nothing is said (``is_open``).
     """
 
-    branches: tuple[Mapping[str, Any], ...]
-    names: frozenset[str]
-    is_open: bool
+    def __init__(self, given: Any) -> None:
+        self.schema = _mapping(given)
+        self.branches = tuple(_branches(self.schema))
+        found = [type_names(branch) for branch in self.branches]
+        self.is_open = not all(found)
+        self.names = frozenset().union(*(names or _ALL for names in found))
 
     @property
     def texts(self) -> str:
@@ -56,7 +67,7 @@ class Node:
         possible, which only the text can tell."""
         if "string" not in self.names:
             return "json"
-        return "text" if self.names <= _SCALARS else "either"
+        return "text" if self.names <= SCALARS else "either"
 
     @property
     def wants_text(self) -> bool:
@@ -80,8 +91,8 @@ class Node:
         """Whether a branch has this keyword."""
         return any(branch.get(key) == value for branch in self.branches)
 
-    @property
-    def properties(self) -> Mapping[str, Any]:
+    @cached_property
+    def properties(self) -> Mapping[str, SchemaNode]:
         """The fields that are declared."""
         found: dict[str, list[Any]] = {}
         for branch in self.branches:
@@ -89,77 +100,109 @@ class Node:
                 found.setdefault(name, []).append(below)
         return {name: _either(below) for name, below in found.items()}
 
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The fields that no object may be without, of those that are declared."""
+        asked = [_names(branch.get("required")) for branch in self.branches if _mapping(branch.get("properties"))]
+        return frozenset.intersection(*asked) & self.properties.keys() if asked else frozenset()
+
     @property
     def is_closed(self) -> bool:
         """Whether no other field may be there."""
         return any(branch.get("additionalProperties") is False for branch in self.branches)
 
-    @property
-    def values(self) -> Any:
-        """The node of a map's values."""
-        return self._first("additionalProperties")
+    @cached_property
+    def values(self) -> SchemaNode:
+        """What a map's values are."""
+        return _either([branch["additionalProperties"] for branch in self.branches if "additionalProperties" in branch])
 
-    @property
-    def items(self) -> Any:
-        """The node of a list's items."""
-        return self._first("items")
-
-    def _first(self, key: str) -> Any:
-        return _either([branch[key] for branch in self.branches if key in branch])
+    @cached_property
+    def items(self) -> SchemaNode:
+        """What a list's items are."""
+        return _either([branch["items"] for branch in self.branches if "items" in branch])
 
 
-def node_of(given: Any) -> Node:
-    """A schema's node; anything that is no object stands for one that says nothing."""
-    branches = tuple(_branches(_mapping(given)))
-    names: set[str] = set()
-    is_open = False
-    for branch in branches:
-        found = type_names(branch)
-        is_open |= not found
-        names |= found or _ALL
-    return Node(branches, frozenset(names), is_open)
+def _either(nodes: list[Any]) -> SchemaNode:
+    """One node for the places below several alternatives."""
+    return SchemaNode({"anyOf": nodes} if len(nodes) > 1 else nodes[0] if nodes else {})
 
 
 def _branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    node = merged(node)
-    parts = branches(node)
-    if parts is None:
-        return [node]
-    rest = without_branches(node)
-    return [found for part in parts for found in _branches({**rest, **part})]
+    node = _merged(node)
+    for key in ("anyOf", "oneOf"):
+        if isinstance(parts := node.get(key), list) and parts:
+            # "type" too: a branch that names none then takes the node's, one that does narrows it.
+            rest = {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
+            below = [part if isinstance(part, Mapping) else {"type": []} for part in parts]
+            return [found for part in below for found in _branches(_joined(rest, part))]
+    return [node]
 
 
-def _either(nodes: list[Any]) -> Any:
-    """One node for the places below several alternatives."""
-    return {"anyOf": nodes} if len(nodes) > 1 else nodes[0] if nodes else {}
+def _joined(node: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
+    """A node with a part that holds as well: the part's keywords win, but what is required is required by both."""
+    required = _names(node.get("required")) | _names(part.get("required"))
+    return {**node, **part, **({"required": sorted(required)} if required else {})}
+
+
+def _merged(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``allOf`` laid into its node: keywords of later parts win, properties and what is required are joined."""
+    parts = node.get("allOf")
+    if not isinstance(parts, list):
+        return node
+    out: dict[str, Any] = {key: value for key, value in node.items() if key != "allOf"}
+    for part in parts:
+        if isinstance(part, Mapping):
+            inner = _merged(part)
+            properties = {**_mapping(out.get("properties")), **_mapping(inner.get("properties"))}
+            out = _joined(out, inner)
+            if properties:
+                out["properties"] = properties
+    return out
+
+
+def type_names(node: Mapping[str, Any]) -> set[str]:
+    """JSON type names of a branch; from its values or keywords where ``type`` is absent. None where it refers to what
+    is elsewhere: what stands beside a reference is not looked at."""
+    if "$ref" in node:
+        return set()
+    given = node.get("type")
+    if isinstance(given, str):
+        return {given}
+    if isinstance(given, list | tuple):
+        return {str(name) for name in given}
+    values = node.get("enum") if isinstance(node.get("enum"), list) else [node["const"]] if "const" in node else []
+    if values:
+        return {_json_type(value) for value in values}
+    return {"object"} if "properties" in node else {"array"} if "items" in node else set()
+
+
+def _json_type(value: Any) -> str:
+    for kind, name in ((bool, "boolean"), (int, "integer"), (str, "string"), (list, "array"), (dict, "object")):
+        if isinstance(value, kind):
+            return name
+    return "null" if value is None else "number"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _with_json_record(record: StructOf, schema: Mapping[str, Any]) -> StructOf:
-    made = _with_json(record, node_of(schema))
-    assert isinstance(made, StructOf)
-    return made
+def _names(value: Any) -> frozenset[str]:
+    return (
+        frozenset(name for name in value if isinstance(name, str)) if isinstance(value, list | tuple) else frozenset()
+    )
 
 
-def _with_json(kind: FieldType, node: Node) -> FieldType:
-    match kind:
-        case StructOf(fields):
-            below = node.properties
-            return StructOf(tuple((name, _with_json(inner, node_of(below.get(name)))) for name, inner in fields))
-        case ListOf(item):
-            return ListOf(_with_json(item, node_of(node.items)))
-        case MapOf(value):
-            return MapOf(_with_json(value, node_of(node.values)))
-    return JSON if kind == STRING and node.texts != "text" else kind
+def fields_of(schema: Mapping[str, Any]) -> dict[str, SchemaNode]:
+    """The fields that have a column: those that a record's schema itself declares, not what its alternatives do."""
+    return {name: SchemaNode(node) for name, node in _mapping(_merged(schema).get("properties")).items()}
 
 
 # ---- types of columns ------------------------------------------------------------------------------------------------
 
-_INT64 = (-(2**63), 2**63 - 1)
-_SINGER_DECIMAL_SCALE = 18
+
+class NoColumn(Exception):
+    """A place that can't be a column; its text says which, and why."""
 
 
 def record_type(
@@ -183,68 +226,92 @@ def record_type(
     Raises:
         error: no properties, a recursive schema or a ``$ref`` (resolve references first).
     """
-    properties = merged(schema).get("properties")
-    if not isinstance(properties, Mapping) or not properties:
+    fields = fields_of(schema)
+    if not fields:
         raise error(f"stream '{stream}': its schema declares no properties, so there are no columns to make")
     try:
-        described = ((name, _describe(node, (name,))) for name, node in properties.items())
-        record = StructOf(
-            tuple((name, replaced(kind, OPEN, STRING if open_as == JSON else open_as)) for name, kind in described)
-        )
-        return _with_json_record(record, schema) if open_as == JSON else record
+        record = StructOf(tuple((name, type_of(node, (name,))) for name, node in fields.items()))
     except RecursionError:
         raise error(f"stream '{stream}': its schema is recursive; a table can't be") from None
-    except _Refused as refused:
+    except NoColumn as refused:
         raise error(f"stream '{stream}': {refused}") from None
+    if open_as != JSON:
+        return _struct(replaced(record, OPEN, open_as))
+    return _struct(_with_json(replaced(record, OPEN, STRING), SchemaNode(schema)))
 
 
-class _Refused(Exception):
-    """A schema node that can't become a type; its text says where."""
+def _struct(kind: FieldType) -> StructOf:
+    assert isinstance(kind, StructOf)
+    return kind
 
 
-def _describe(node: Any, path: tuple[str, ...]) -> FieldType:
-    """The type of one schema node."""
-    if not isinstance(node, Mapping):
-        return OPEN  # true: anything
-    if "$ref" in node:
-        raise _Refused(f"field '{'.'.join(path)}' holds a $ref; resolve references first")
-    if len(path) > 200:
+def _with_json(kind: FieldType, node: SchemaNode) -> FieldType:
+    match kind:
+        case StructOf(fields):
+            below, none = node.properties, SchemaNode({})
+            return StructOf(tuple((name, _with_json(inner, below.get(name, none))) for name, inner in fields))
+        case ListOf(item):
+            return ListOf(_with_json(item, node.items))
+        case MapOf(value):
+            return MapOf(_with_json(value, node.values))
+    return JSON if kind == STRING and node.texts != "text" else kind
+
+
+def type_of(node: SchemaNode, path: tuple[str, ...] = ()) -> FieldType:
+    """The type of a column of such values; ``OPEN`` where they may be any JSON.
+
+    Raises:
+        NoColumn: it refers to what is elsewhere, or has an unknown type. RecursionError: it is nested too deeply.
+    """
+    if "$ref" in node.schema:
+        raise NoColumn(f"field '{'.'.join(path)}' holds a $ref; resolve references first")
+    if len(path) > _DEEPEST:
         raise RecursionError
-    node = merged(node)
-    parts = branches(node)
-    if parts is not None:
-        return _union([_describe({**without_branches(node), **part}, path) for part in parts])
-    names = type_names(node)
+    return _union([_branch_type(branch, path) for branch in node.branches])
+
+
+def _branch_type(branch: Mapping[str, Any], path: tuple[str, ...]) -> FieldType:
+    names = type_names(branch)
     if not names:
         return OPEN
     if "number" in names:
         names = names - {"integer"}  # every integer is a number: the number rule holds
-    return _union([_one(name, node, path, alone=names <= {name, "null"}) for name in sorted(names)])
+    return _union([_one(name, branch, path, alone=names <= {name, "null"}) for name in sorted(names)])
+
+
+def _union(kinds: Iterable[FieldType]) -> FieldType:
+    """What holds all of a node's types; any JSON where they do not widen."""
+    different = list(dict.fromkeys(kind for kind in kinds if kind != NULL))
+    if len(different) > 1 and not all(isinstance(kind, Scalar | DecimalOf) and kind != OPEN for kind in different):
+        return OPEN
+    return widest(different) or OPEN
 
 
 def _one(name: str, node: Mapping[str, Any], path: tuple[str, ...], *, alone: bool) -> FieldType:
     """The type of a node seen as one JSON type. ``alone``: it may be nothing else (null apart)."""
-    if name == "null":
-        return NULL
-    if name == "integer":
-        return _integer(node)
-    if name == "number":
-        return _number(node)
-    if name == "boolean":
-        return BOOLEAN
-    if name == "string":
-        return _text(node) if alone else (_singer_decimal(node) or STRING)
-    if name == "array":
-        items = node.get("items")
-        if "prefixItems" in node or not isinstance(items, Mapping):
-            return OPEN
-        return ListOf(_describe(items, (*path, "[]")))
-    if name == "object":
-        return _object(node, path)
-    raise _Refused(f"field '{'.'.join(path)}' has the unknown type '{name}'")
+    match name:
+        case "null":
+            return NULL
+        case "boolean":
+            return BOOLEAN
+        case "integer":
+            return _singer_decimal(node) or (DecimalOf(0) if _is_wide(node) else BIGINT)
+        case "number":
+            return _singer_decimal(node) or _number(node)
+        case "string":
+            return _text(node) if alone else (_singer_decimal(node) or STRING)
+        case "array":
+            items = node.get("items")
+            if "prefixItems" in node or not isinstance(items, Mapping):
+                return OPEN
+            return ListOf(type_of(SchemaNode(items), (*path, "[]")))
+        case "object":
+            return _object(node, path)
+    raise NoColumn(f"field '{'.'.join(path)}' has the unknown type '{name}'")
 
 
-def _integer(node: Mapping[str, Any]) -> FieldType:
+def _is_wide(node: Mapping[str, Any]) -> bool:
+    """Whether an integer's own bounds leave 64 bits."""
     low, high = _INT64
     # An exclusive bound may stand one beyond the last value.
     bounds = {
@@ -253,8 +320,7 @@ def _integer(node: Mapping[str, Any]) -> FieldType:
         "exclusiveMinimum": (low - 1, high + 1),
         "exclusiveMaximum": (low - 1, high + 1),
     }
-    wide = any(_is_number(node.get(key)) and not least <= node[key] <= most for key, (least, most) in bounds.items())
-    return _singer_decimal(node) or (DecimalOf(0) if wide else BIGINT)
+    return any(_is_number(node.get(key)) and not least <= node[key] <= most for key, (least, most) in bounds.items())
 
 
 def _is_number(value: Any) -> bool:
@@ -262,9 +328,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _number(node: Mapping[str, Any]) -> FieldType:
-    named = _singer_decimal(node)
-    if named is not None:
-        return named
     step = node.get("multipleOf")
     if _is_number(step):
         _, digits, exponent = Decimal(str(step)).normalize().as_tuple()
@@ -286,80 +349,17 @@ def _singer_decimal(node: Mapping[str, Any]) -> DecimalOf | None:
 def _text(node: Mapping[str, Any]) -> FieldType:
     if node.get("contentEncoding") == "base64":
         return BINARY
-    return {"date-time": TIMESTAMP, "date": DATE}.get(node.get("format", ""), _singer_decimal(node) or STRING)
+    return _TIMES.get(str(node.get("format"))) or _singer_decimal(node) or STRING
 
 
 def _object(node: Mapping[str, Any], path: tuple[str, ...]) -> FieldType:
     properties, more = node.get("properties"), node.get("additionalProperties", False)
     if properties is not None and not isinstance(properties, Mapping):
-        raise _Refused(f"field '{'.'.join(path)}' has 'properties' that are no object")
+        raise NoColumn(f"field '{'.'.join(path)}' has 'properties' that are no object")
     if "patternProperties" in node or (properties and more is not False):
         return OPEN  # open, or open beside named fields
     if properties:
-        return StructOf(tuple((name, _describe(inner, (*path, name))) for name, inner in properties.items()))
+        return StructOf(tuple((name, type_of(SchemaNode(inner), (*path, name))) for name, inner in properties.items()))
     if isinstance(more, Mapping) and more:
-        return MapOf(_describe(more, (*path, "{}")))
+        return MapOf(type_of(SchemaNode(more), (*path, "{}")))
     return OPEN
-
-
-def _union(kinds: list[FieldType]) -> FieldType:
-    """What holds all of a node's types; any JSON where they do not widen."""
-    united: FieldType = NULL
-    for kind in kinds:
-        nested = any(not isinstance(one, Scalar | DecimalOf) or one == OPEN for one in (united, kind))
-        wider = None if nested and NULL not in (united, kind) and united != kind else widen(united, kind)
-        if wider is None:
-            return OPEN
-        united = wider
-    return united
-
-
-def type_names(node: Mapping[str, Any]) -> set[str]:
-    """JSON type names of a node; from its values or keywords where ``type`` is absent."""
-    given = node.get("type")
-    if isinstance(given, str):
-        return {given}
-    if isinstance(given, list):
-        return {str(name) for name in given}
-    values = node.get("enum") if isinstance(node.get("enum"), list) else [node["const"]] if "const" in node else []
-    if values:
-        return {_json_type(value) for value in values or []}
-    return {"object"} if "properties" in node else {"array"} if "items" in node else set()
-
-
-def _json_type(value: Any) -> str:
-    for kind, name in ((bool, "boolean"), (int, "integer"), (str, "string"), (list, "array"), (dict, "object")):
-        if isinstance(value, kind):
-            return name
-    return "null" if value is None else "number"
-
-
-def branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-    """The alternatives of a node; None where it has none."""
-    for key in ("anyOf", "oneOf"):
-        given = node.get(key)
-        if isinstance(given, list) and given:
-            return [branch if isinstance(branch, Mapping) else {"type": []} for branch in given]
-    return None
-
-
-def without_branches(node: Mapping[str, Any]) -> dict[str, Any]:
-    """What a node says beside its alternatives, for each of them."""
-    # "type" too: a branch that names none then takes the node's, one that does narrows it.
-    return {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
-
-
-def merged(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``allOf`` laid into its node: keywords of later parts win, properties are joined."""
-    parts = node.get("allOf")
-    if not isinstance(parts, list):
-        return node
-    out: dict[str, Any] = {key: value for key, value in node.items() if key != "allOf"}
-    for part in parts:
-        if isinstance(part, Mapping):
-            inner = merged(part)
-            properties = {**out.get("properties", {}), **inner.get("properties", {})}
-            out |= dict(inner)
-            if properties:
-                out["properties"] = properties
-    return out

@@ -8,7 +8,6 @@ narrower is safe and wider is not.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -17,9 +16,25 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw
 
+from burler.records.columns.nodes import NoColumn, SchemaNode, type_names, type_of
+from burler.records.columns.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DIGITS,
+    DOUBLE,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    DecimalOf,
+    FieldType,
+    ListOf,
+    MapOf,
+    StructOf,
+)
+
 INT64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-_PRECISION = 38
-_DEFAULT_SCALE = 18
 _DATE = (
     r"(?!0000)(?:\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)"
     r"|02-(?:0[1-9]|1\d|2[0-8]))"
@@ -35,7 +50,6 @@ _BASE64 = Annotated[
     str,
     Meta(pattern=r"\A(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\Z"),
 ]
-_TYPES = {"null", "boolean", "integer", "number", "string", "array", "object"}
 _UNTOLD = ("$ref", "allOf", "patternProperties", "dependencies", "dependentSchemas", "if")
 _MAX_NAME = 10_000
 
@@ -65,18 +79,11 @@ class Built:
         self.open_names = True
         return Any
 
-    def string(self, node: Mapping[str, Any], at: str | None) -> Any:
-        """The type of a text; ``at`` is its attribute path, None inside of lists and maps."""
-        if node.get("contentEncoding") == "base64":
-            return _BASE64
-        form = node.get("format")
-        if form == "date-time":
-            self.in_lists |= at is None
-            self.moments.append(at or "")
-            return _AWARE if self.parse_times else _DATE_TIME
-        if form == "date":
-            return dt.date if self.parse_times else _DAY
-        return str
+    def moment(self, at: str | None) -> Any:
+        """The type of a date-time; ``at`` is its attribute path, None inside of lists and maps."""
+        self.in_lists |= at is None
+        self.moments.append(at or "")
+        return _AWARE if self.parse_times else _DATE_TIME
 
 
 def record_type(schema: Mapping[str, Any], *, parse_times: bool = False) -> Built:
@@ -92,7 +99,10 @@ def record_type(schema: Mapping[str, Any], *, parse_times: bool = False) -> Buil
     if "anyOf" in schema or "oneOf" in schema:
         raise NeverClean("the record itself is a union")
     built = Built(parse_times)
-    built.record = _struct(schema, "record", built, "record")
+    try:
+        built.record = _struct(schema, "record", built, "record")
+    except NoColumn as reason:
+        raise NeverClean(str(reason)) from None
     return built
 
 
@@ -150,109 +160,63 @@ def _post_init(checks: Mapping[str, Check]) -> Callable[[Any], None]:
     return check_all
 
 
-def _value(node: Any, place: str, built: Built, at: str | None) -> tuple[Any, Check | None]:
+def _value(given: Any, place: str, built: Built, at: str | None) -> tuple[Any, Check | None]:
     """(the type of one value, a check of what the type can't express)."""
-    if node is True:
+    if given is True:
         return built.any_json(), None
-    if not isinstance(node, Mapping):
+    if not isinstance(given, Mapping):
         raise NeverClean(f"{place} has no schema")
-    _refuse_untold(node, place)
-    for word in ("anyOf", "oneOf"):
-        if word in node:
-            return _union_of_schemas(node, word, place, built, at)
-    kinds = _kinds(node, place)
-    if not kinds:
-        return built.any_json(), None
-    nullable = "null" in kinds
-    kind, check = _kind(kinds - {"null"}, node, place, built, at)
-    if nullable and kind is not Any and kind is not None and kind is not Raw:
-        kind = kind | None
-    if nullable and kind is Raw and check is not None:
-        check = _or_null(check)
-    return kind, check
-
-
-def _kinds(node: Mapping[str, Any], place: str) -> frozenset[str]:
-    """The JSON types a node allows; empty for any."""
-    kinds = node.get("type")
-    if kinds is None and ("enum" in node or "const" in node):
-        raise NeverClean(f"{place} lists values and names no type")
-    if kinds is None:
-        return frozenset({"object"} if "properties" in node else {"array"} if "items" in node else ())
-    listed = frozenset([kinds] if isinstance(kinds, str) else kinds)
-    if not listed <= _TYPES:
-        raise NeverClean(f"{place} has an unknown type")
-    return listed
-
-
-def _union_of_schemas(
-    node: Mapping[str, Any], word: str, place: str, built: Built, at: str | None
-) -> tuple[Any, Check | None]:
-    """``anyOf`` of one schema and null is that schema; any other union can't be told."""
-    branches = node[word]
-    if not isinstance(branches, list) or not all(isinstance(branch, Mapping) for branch in branches):
-        raise NeverClean(f"{place}: '{word}' is no list of schemas")
-    if any(key in node for key in ("type", "properties", "items", "anyOf", "oneOf") if key != word):
-        raise NeverClean(f"{place} has '{word}' beside other types")
-    shared = {key: value for key, value in node.items() if key != word}
-    others = [branch for branch in branches if branch.get("type") not in ("null", ["null"])]
-    if len(others) != 1:
+    _refuse_untold(given, place)
+    branches = [_named(branch, place) for branch in SchemaNode(given).branches]
+    names = frozenset().union(*(names for _, names in branches))
+    branches = [(branch, names) for branch, names in branches if names != {"null"}] or branches[:1]
+    if len(branches) > 1:
         raise NeverClean(f"{place} is a union")
-    kind, check = _value({**shared, **others[0]}, place, built, at)
+    kind, check = _kind(type_of(SchemaNode(branches[0][0])), branches[0][0], place, built, at)
+    if "null" not in names or kind is Any or kind is None:
+        return kind, check
     if kind is Raw and check is not None:
         return Raw, _or_null(check)
-    return (kind if kind is Any or kind is None else kind | None), check
+    return kind | None, check
+
+
+def _named(branch: Mapping[str, Any], place: str) -> tuple[Mapping[str, Any], frozenset[str]]:
+    """A branch with its types; none for any."""
+    _refuse_untold(branch, place)
+    if branch.get("type") is None and ("enum" in branch or "const" in branch):
+        raise NeverClean(f"{place} lists values and names no type")
+    return branch, frozenset(type_names(branch))
 
 
 def _kind(
-    kinds: frozenset[str], node: Mapping[str, Any], place: str, built: Built, at: str | None
+    kind: FieldType, node: Mapping[str, Any], place: str, built: Built, at: str | None
 ) -> tuple[Any, Check | None]:
-    """The type for the JSON types of a node, less null."""
-    if not kinds:
-        return None, None
-    if "string" in kinds and (text := built.string(node, at)) is not str:
-        return text, None  # also in a union: right whether it is read as text or as the time it is
-    if node.get("format") == "singer.decimal":
-        return _decimal(node, node.get("scale", _DEFAULT_SCALE), kinds, place)
-    if kinds == {"integer"}:
-        return _integer(node)
-    if kinds <= {"integer", "number"}:
-        scale = _decimal_scale(node.get("multipleOf"))
-        return (float, None) if scale is None else _decimal(node, scale, kinds, place)
-    if kinds == {"boolean"}:
-        return bool, None
-    if kinds == {"string"}:
-        return str, None
-    if kinds == {"array"}:
-        return _array(node, place, built)
-    if kinds == {"object"}:
-        return _object(node, place, built, at)
-    if "string" in kinds and not kinds & {"array", "object"}:
-        return str | int | float | bool, None
-    return built.any_json(), None
-
-
-def _array(node: Mapping[str, Any], place: str, built: Built) -> tuple[Any, Check | None]:
-    items = node.get("items")
-    if not isinstance(items, Mapping) or "prefixItems" in node:
-        built.open_names = True
-        return list[Any], None
-    kind, check = _value(items, f"{place}[]", built, None)
-    return list[kind], None if check is None else _all(check)  # type: ignore[valid-type]
-
-
-def _object(node: Mapping[str, Any], place: str, built: Built, at: str | None) -> tuple[Any, Check | None]:
-    """A struct where every field is known; a map where one schema is for all; else text holding JSON."""
-    rest = node.get("additionalProperties", False)
-    if node.get("properties"):
-        if rest is False:
+    """The type for values of a column of ``kind``, less null."""
+    match kind:
+        case StructOf():
             return _struct(node, place, built, at), None
-        return dict[str, built.any_json()], None  # type: ignore[misc]
-    built.open_names = True
-    if isinstance(rest, Mapping):
-        kind, check = _value(rest, f"{place}{{}}", built, None)
-        return dict[str, kind], None if check is None else _all_values(check)  # type: ignore[valid-type]
-    return dict[str, Any], None
+        case ListOf():
+            inner, check = _value(node["items"], f"{place}[]", built, None)
+            return list[inner], None if check is None else _all(check)  # type: ignore[valid-type]
+        case MapOf():
+            built.open_names = True
+            inner, check = _value(node["additionalProperties"], f"{place}{{}}", built, None)
+            return dict[str, inner], None if check is None else _all_values(check)  # type: ignore[valid-type]
+        case DecimalOf(scale):
+            return _decimal(scale, type_names(node) - {"null"}, place)
+    names = type_names(node) - {"null"}
+    if "string" in names and (alone := type_of(SchemaNode({**node, "type": "string"}))) in (TIMESTAMP, DATE, BINARY):
+        kind = alone  # also in a union: right whether it is read as text or as the time it is
+    if kind == TIMESTAMP:
+        return built.moment(at), None
+    if kind == DATE:
+        return dt.date if built.parse_times else _DAY, None
+    if kind == STRING and names != {"string"}:
+        return str | int | float | bool, None
+    return _SCALARS[kind] if kind in _SCALARS else built.any_json(), None
+
+
+_SCALARS: dict[FieldType, Any] = {BIGINT: INT64, DOUBLE: float, BOOLEAN: bool, STRING: str, BINARY: _BASE64, NULL: None}
 
 
 def _all(check: Check) -> Check:
@@ -267,43 +231,14 @@ def _or_null(check: Check) -> Check:
     return lambda raw: bytes(raw) == b"null" or check(raw)
 
 
-def _integer(node: Mapping[str, Any]) -> tuple[Any, Check | None]:
-    """64 bits; up to 38 digits where the schema's own bounds leave 64 bits."""
-    if any(_is_number(node.get(key)) and not fits(node[key]) for key, fits in _BOUNDS.items()):
-        return Raw, _raw_matches(rb"-?\d{1,38}")
-    return INT64, None
-
-
-# An exclusive bound may stand one beyond the last value.
-_BOUNDS: dict[str, Callable[[Any], bool]] = {
-    "minimum": lambda bound: -(2**63) <= bound <= 2**63 - 1,
-    "maximum": lambda bound: -(2**63) <= bound <= 2**63 - 1,
-    "exclusiveMinimum": lambda bound: -(2**63) - 1 <= bound <= 2**63,
-    "exclusiveMaximum": lambda bound: -(2**63) - 1 <= bound <= 2**63,
-}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
-
-
-def _decimal_scale(multiple_of: Any) -> int | None:
-    """s where ``multipleOf`` is 10^-s, s >= 0; else None (then the value is a double)."""
-    if not _is_number(multiple_of):
-        return None
-    _, digits, exponent = Decimal(str(multiple_of)).normalize().as_tuple()
-    return -exponent if digits == (1,) and isinstance(exponent, int) and exponent <= 0 else None
-
-
-def _decimal(node: Mapping[str, Any], scale: Any, kinds: frozenset[str], place: str) -> tuple[Any, Check | None]:
+def _decimal(scale: int, names: set[str], place: str) -> tuple[Any, Check | None]:
     """decimal(38, scale): every digit must fit, since Spark rounds what is too fine without a word."""
-    if not isinstance(scale, int) or isinstance(scale, bool) or not 0 <= scale <= _PRECISION:
-        raise NeverClean(f"{place}: {scale!r} is no scale of a decimal of 38 digits")
-    whole = _PRECISION - scale
-    if kinds <= {"string"}:
+    if names <= {"string"}:
         fraction = rf"(?:\.\d{{1,{scale}}})?" if scale else ""
-        return Annotated[str, Meta(pattern=rf"(?a)\A-?\d{{1,{max(1, whole)}}}{fraction}\Z")], None
-    if kinds <= {"integer", "number"}:
+        return Annotated[str, Meta(pattern=rf"(?a)\A-?\d{{1,{max(1, DIGITS - scale)}}}{fraction}\Z")], None
+    if names == {"integer"}:
+        return Raw, lambda raw: bytes(raw).removeprefix(b"-").isdigit() and _fits(bytes(raw), 0)
+    if names <= {"integer", "number"}:
         return Raw, lambda raw: _fits(bytes(raw), scale)
     raise NeverClean(f"{place} is a decimal of several types")
 
@@ -321,31 +256,22 @@ def _fits(text: bytes, scale: int) -> bool:
     _, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
-    return exponent + zeros >= -scale and len(digits) + exponent <= _PRECISION - scale
-
-
-def _raw_matches(pattern: bytes) -> Check:
-    match = re.compile(pattern).fullmatch
-    return lambda raw: match(bytes(raw)) is not None
+    return exponent + zeros >= -scale and len(digits) + exponent <= DIGITS - scale
 
 
 # ---- plain fields: what each holds can be told from a row that was shaped, without its JSON --------------------------
 
 Plain = tuple[Any, ...]
 """``(kind, nullable)``, of an array ``("array", nullable, items)``, of an object ``("object", nullable, ((name, plain),
-...))``, sorted. Kinds: text, truth, whole, number, time, date."""
+...))``, sorted. Kinds: text, truth, whole, number, time, date. Whoever makes rows and whoever checks lines call the
+same function, each on the schema it goes by; only where both get the same may the one trust the other."""
 
 _NEVER_PLAIN = frozenset(
     {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "dependencies", "dependentSchemas"}
     | {"prefixItems", "additionalItems", "contentEncoding", "multipleOf"}
 )
 _PLAIN_FORMATS = {"date-time": "time", "date": "date"}
-_PLAIN_KINDS = {
-    frozenset({"boolean"}): "truth",
-    frozenset({"integer"}): "whole",
-    frozenset({"number"}): "number",
-    frozenset({"number", "integer"}): "number",
-}
+_PLAIN_KINDS = {"string": "text", "boolean": "truth", "integer": "whole", "number": "number"}
 _IN_ARRAYS = ("text", "truth", "whole")
 
 
@@ -355,39 +281,35 @@ def plain_record(schema: Mapping[str, Any], left_out: Any = None) -> Plain | Non
     Args:
         left_out: stands in ``properties`` for a field that is known and does not come.
     """
-    if not _NEVER_PLAIN.isdisjoint(schema):
-        return None
-    return _fields(schema, False, left_out)
+    return None if not _NEVER_PLAIN.isdisjoint(schema) else _plain_fields(schema, False, left_out)
 
 
-def _fields(schema: Mapping[str, Any], nullable: bool, left_out: Any) -> Plain | None:
+def _plain_fields(schema: Mapping[str, Any], nullable: bool, left_out: Any) -> Plain | None:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return None
-    found = []
-    for name, node in properties.items():
-        if left_out is not None and node is left_out:
-            continue
-        kind = _plain(node, left_out)
-        if kind is None:
-            return None
-        found.append((name, kind))
-    return ("object", nullable, tuple(sorted(found))) if found else None
+    found = [
+        (name, _plain(node, left_out)) for name, node in properties.items() if left_out is None or node is not left_out
+    ]
+    if not found or any(kind is None for _, kind in found):
+        return None
+    return ("object", nullable, tuple(sorted(found)))
 
 
 def _plain(node: Any, left_out: Any) -> Plain | None:
-    if not isinstance(node, Mapping) or not _NEVER_PLAIN.isdisjoint(node) or node.get("format") == "singer.decimal":
+    if not isinstance(node, Mapping) or "type" not in node or not _NEVER_PLAIN.isdisjoint(node):
         return None
-    said = node.get("type")
-    types = {said} if isinstance(said, str) else set(said) if isinstance(said, list | tuple) else set()
+    types = type_names(node)
     nullable = "null" in types
-    types.discard("null")
-    if types == {"string"}:
-        return _PLAIN_FORMATS.get(str(node.get("format")), "text"), nullable
-    if types == {"array"}:
+    types -= {"integer", "null"} if "number" in types else {"null"}
+    if len(types) != 1 or node.get("format") == "singer.decimal":
+        return None
+    (name,) = types
+    if name == "array":
         items = _plain(node.get("items"), left_out)
         return ("array", nullable, items) if items is not None and items[0] in _IN_ARRAYS else None
-    if types == {"object"}:
-        return None if node.get("additionalProperties", False) is not False else _fields(node, nullable, left_out)
-    kind = _PLAIN_KINDS.get(frozenset(types))
+    if name == "object":
+        return None if node.get("additionalProperties", False) is not False else _plain_fields(node, nullable, left_out)
+    kind = _PLAIN_FORMATS.get(str(node.get("format"))) if name == "string" else None
+    kind = kind or _PLAIN_KINDS.get(name)
     return None if kind is None else (kind, nullable)

@@ -33,7 +33,7 @@ from burler.records.arrow.kernels import (
 )
 from burler.records.arrow.types import is_binary, is_list, is_text, settled, settled_type
 from burler.records.arrow.values import column_values
-from burler.records.columns.nodes import Node, node_of
+from burler.records.columns.nodes import SchemaNode
 
 Text = Callable[[Any], Parts]
 """Makes the JSON text of an array that ``settled`` has seen; a null in it is ``null``."""
@@ -41,6 +41,7 @@ Text = Callable[[Any], Parts]
 _LARGE = 1 << 30
 _NUMBERS = ("integer", "number")
 _BEGINS = {'"': ("string",), "{": ("object",), "[": ("array",), "t": ("boolean",), "f": ("boolean",), "n": ()}
+_NOTHING, _PLAIN_TEXT = SchemaNode({}), SchemaNode({"type": "string"})
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _skip = msgspec.json.Decoder(msgspec.Raw).decode
 
@@ -56,7 +57,7 @@ class RowText:
     """
 
     def __init__(self, schema: Mapping[str, Any] | None) -> None:
-        self._node = node_of(schema or {})
+        self._node = SchemaNode(schema)
         self._text: Text | None = None
 
     def lines(self, batch: pa.RecordBatch) -> bytes:
@@ -74,7 +75,7 @@ class RowText:
         return bytes(bytes_of(join([*parts, "\n"], batch.num_rows)))
 
 
-def text_of(kind: pa.DataType, node: Node, place: str) -> Text:
+def text_of(kind: pa.DataType, node: SchemaNode, place: str) -> Text:
     """What makes the text of arrays of a type under a node. ``place`` stands in errors."""
     kind = settled_type(kind)
     quick = _quick(kind, node, place)
@@ -91,20 +92,20 @@ def text_of(kind: pa.DataType, node: Node, place: str) -> Text:
     return make
 
 
-def _quick(kind: pa.DataType, node: Node, place: str) -> Text:
+def _quick(kind: pa.DataType, node: SchemaNode, place: str) -> Text:
     if pa.types.is_struct(kind):
         fields = _fields([kind.field(i) for i in range(kind.num_fields)], node, f"{place}.")
         return lambda array: around_nulls(array, fields)
     if pa.types.is_map(kind) and is_text(settled_type(kind.key_type)):
-        values = text_of(kind.item_type, node_of(node.values), f"{place}.{{}}")
+        values = text_of(kind.item_type, node.values, f"{place}.{{}}")
         return lambda array: around_nulls(array, partial(_map, values))
     if is_list(kind):
-        items = text_of(kind.value_type, node_of(node.items), f"{place}.[]")
+        items = text_of(kind.value_type, node.items, f"{place}.[]")
         return lambda array: around_nulls(array, partial(_list, items))
     return _leaf(kind, node)
 
 
-def _fields(given: list[pa.Field], node: Node, place: str) -> Text:
+def _fields(given: list[pa.Field], node: SchemaNode, place: str) -> Text:
     """Objects: what the schema declares, in its order, then the rest. No array given is null."""
     places = {field.name: i for i, field in enumerate(given)}
     if len(places) < len(given):
@@ -112,7 +113,7 @@ def _fields(given: list[pa.Field], node: Node, place: str) -> Text:
     declared = node.properties
     names = [*declared, *(name for name in places if name not in declared and not (declared and node.is_closed))]
     texts = {
-        name: text_of(given[at].type, node_of(declared.get(name)), f"{place}{name}")
+        name: text_of(given[at].type, declared.get(name, _NOTHING), f"{place}{name}")
         for name, at in places.items()
         if name in names
     }
@@ -146,7 +147,7 @@ def _map(values: Text, array: Any) -> Parts:
 # ---- scalars -------------------------------------------------------------------------------------
 
 
-def _leaf(kind: pa.DataType, node: Node) -> Text:
+def _leaf(kind: pa.DataType, node: SchemaNode) -> Text:
     of = pa.types
     if of.is_null(kind):
         return lambda array: ["null"]
@@ -173,14 +174,14 @@ def _unsure(array: Any) -> Parts:
     raise Unsure
 
 
-def _floats(node: Node, array: Any) -> Parts:
+def _floats(node: SchemaNode, array: Any) -> Parts:
     if node.is_whole:
         return kernels.whole_float_parts(array)
     text = kernels.float_parts(array)
     return quoted(*text) if node.wants_text else text
 
 
-def _decimals(node: Node, array: Any) -> Parts:
+def _decimals(node: SchemaNode, array: Any) -> Parts:
     text = array.cast(pa.string())
     if b"E" in bytes(bytes_of(text)):  # 1E-7: only Python writes it out
         raise Unsure
@@ -192,14 +193,14 @@ def _decimals(node: Node, array: Any) -> Parts:
 # ---- value by value ------------------------------------------------------------------------------
 
 
-def _by_value(array: Any, node: Node, place: str) -> Parts:
+def _by_value(array: Any, node: SchemaNode, place: str) -> Parts:
     texts = [b"null" if value is None else _value(value, node, place) for value in column_values(array)]
     if sum(map(len, texts)) > _LARGE:
         return [pa.array(texts, pa.large_binary()).view(pa.large_string())]
     return [pa.array(texts, pa.binary()).view(pa.string())]
 
 
-def _value(value: Any, node: Node, place: str) -> bytes:
+def _value(value: Any, node: SchemaNode, place: str) -> bytes:
     """The JSON of one value that is not null."""
     if isinstance(value, str):
         return _text(value, node, place)
@@ -229,10 +230,9 @@ def _value(value: Any, node: Node, place: str) -> bytes:
 
 def _nested(value: Any, place: str) -> bytes:
     """What only columns of odd types have in them: nothing below is described."""
-    below = node_of({"type": "string"})
 
     def inner(one: Any) -> bytes:
-        return b"null" if one is None else _value(one, below, place)
+        return b"null" if one is None else _value(one, _PLAIN_TEXT, place)
 
     if isinstance(value, dict):
         return b"{" + b",".join(_encode(str(name)) + b":" + inner(one) for name, one in value.items()) + b"}"
@@ -244,7 +244,7 @@ def _on_one_line(text: str) -> bytes:
     return made
 
 
-def _text(value: str, node: Node, place: str) -> bytes:
+def _text(value: str, node: SchemaNode, place: str) -> bytes:
     """Text, or the JSON that it is where the schema has something else in mind."""
     meant = node.texts
     if meant == "json" or (meant == "either" and not node.names.isdisjoint(_BEGINS.get(value[:1], _NUMBERS))):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 DIGITS = 38
 """Decimal digits of both Spark's and Arrow's exact numbers."""
+INT64_DIGITS = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,10 @@ class DecimalOf:
     """decimal(38, scale)."""
 
     scale: int
+
+    def has_room(self, digits: int) -> bool:
+        """Whether it holds every number of so many digits before the point."""
+        return DIGITS - self.scale >= digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +68,22 @@ BIGINT, DOUBLE, BOOLEAN, STRING, TIMESTAMP, DATE, BINARY, NULL, JSON = map(
 OPEN, VARIANT, WIDE = Scalar("open"), Scalar("variant"), Scalar("wide")
 
 
-def widen(left: FieldType, right: FieldType) -> FieldType | None:
-    """The type that holds every value of both exactly (numbers: by the number rule); None if there is none."""
-    if left == right or right == NULL:
-        return left
-    if left == NULL:
-        return right
-    if STRING in (left, right):
-        return STRING  # source text is kept, so nothing is lost
-    pair = {left, right}
-    if pair == {BIGINT, DOUBLE}:
-        return DOUBLE
-    scales = [kind.scale for kind in (left, right) if isinstance(kind, DecimalOf)]
-    if len(scales) == 2:
-        return DecimalOf(max(scales))
-    if scales and BIGINT in pair and DIGITS - scales[0] >= 19:  # 2^63 has 19 digits
-        return DecimalOf(scales[0])
-    return None
+def widest(kinds: Iterable[FieldType]) -> FieldType | None:
+    """The type that holds every value of all of these exactly (numbers: by the number rule); None if there is none."""
+    different = {kind for kind in kinds if kind != NULL}
+    rest = different - {STRING}
+    if len(rest) < 2:
+        found = next(iter(rest), NULL)
+    elif rest == {BIGINT, DOUBLE}:
+        found = DOUBLE
+    else:
+        scales = [kind.scale for kind in rest if isinstance(kind, DecimalOf)]
+        if not scales or len(scales) + (BIGINT in rest) < len(rest):
+            return None
+        found = DecimalOf(max(scales))
+        if BIGINT in rest and not found.has_room(INT64_DIGITS):
+            return None
+    return STRING if STRING in different else found  # source text is kept, so nothing is lost
 
 
 def replaced(kind: FieldType, old: FieldType, new: FieldType) -> FieldType:
