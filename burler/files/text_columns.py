@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from burler.files.csv_options import Csv
+from burler.records.columns.nodes import SchemaNode, fields_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,9 +28,9 @@ def narrowing(schema: Mapping[str, Any], csv: Csv) -> Callable[[pa.RecordBatch],
     order, in several batches where a truth value is none: such a row stands alone, as text."""
     import pyarrow as pa
 
-    properties = schema.get("properties") or {}
-    found = {name: narrow for name, node in properties.items() if (narrow := _narrow(node, csv)) is not None}
-    truths = [name for name, node in properties.items() if _wanted(node) == {"boolean"}]
+    fields = fields_of(schema)
+    found = {name: narrow for name, node in fields.items() if (narrow := _narrow(node, csv)) is not None}
+    truths = [name for name, node in fields.items() if node.names - {"null"} == {"boolean"}]
 
     def narrow_batch(batch: pa.RecordBatch, left: Collection[str] = ()) -> pa.RecordBatch:
         names = batch.schema.names
@@ -66,21 +67,14 @@ def _without_truth(columns: list[Any], csv: Csv) -> list[int]:
     return sorted(bad)
 
 
-def _wanted(node: Any) -> set[str]:
-    """The types that a field's values may have, null aside."""
-    named = node.get("type") if isinstance(node, Mapping) else None
-    return ({named} if isinstance(named, str) else set(named or ())) - {"null"}
-
-
-def _narrow(node: Any, csv: Csv) -> Narrow | None:
+def _narrow(node: SchemaNode, csv: Csv) -> Narrow | None:
     """What to do with a field's column; None: it stays as it is."""
-    if not isinstance(node, Mapping) or "type" not in node:
-        return None
-    wanted = _wanted(node)
+    wanted = node.names - {"null"}
     if "string" in wanted:
-        if node.get("format") in ("date-time", "date") and wanted == {"string"}:
-            return _moments(csv, zoned=node["format"] == "date-time")
-        if "null" not in node["type"] and csv.null_values == ("",):
+        is_zoned = node.says("format", "date-time")
+        if wanted == {"string"} and (is_zoned or node.says("format", "date")):
+            return _moments(csv, zoned=is_zoned)
+        if "null" not in node.names and csv.null_values == ("",):
             return _empty_text
         return None
     if wanted == {"boolean"}:
