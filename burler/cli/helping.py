@@ -7,7 +7,6 @@ with a line ``\\b``.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from burler.cli.completing import Completer, for_metavar
+from burler.suggest import did_you_mean, nearest
 
 OPTIONS, OTHER = "Options", "Other"
 """The headings of options that have no other."""
@@ -75,10 +75,10 @@ class Choice(Words):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            near = difflib.get_close_matches(str(value).lower(), map(str, self.choices), n=1)
+            near = did_you_mean(value, map(str, self.choices))
             if not near or "Did you mean" in error.message:
                 raise
-            raise click.BadParameter(f"{error.message} Did you mean '{near[0]}'?", ctx, param) from None
+            raise click.BadParameter(f"{error.message}{near}", ctx, param) from None
 
 
 class Command(click.Command):
@@ -135,8 +135,8 @@ class Group(click.Group):
         if word in self.commands or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         path = ctx.command_path
-        nearest = list(_nearest(word, self))
-        hint = f"Did you mean: {' or '.join(f'{path} {name}' for name in nearest)}?" if nearest else _known(self)
+        near = list(_near(word, self))
+        hint = f"Did you mean: {' or '.join(f'{path} {name}' for name in near)}?" if near else _known(self)
         raise click.UsageError(f"No such command '{word}'. {hint}", ctx)
 
 
@@ -146,15 +146,16 @@ def first_sentence(command: click.Command) -> str:
     return re.split(r"(?<=[.])\s", paragraph)[0]
 
 
-def _nearest(word: str, group: click.Group) -> Iterator[str]:
+def _near(word: str, group: click.Group) -> Iterator[str]:
     """The commands below a group that are spelt nearly so: ``check`` is ``lake check``."""
-    paths = dict(_paths(group))
-    yield from difflib.get_close_matches(word, group.commands, n=2)
-    below = {path for path in paths if " " in path}
-    yield from (path for path in sorted(below) if path.rpartition(" ")[2] == word)
-    if word not in {path.rpartition(" ")[2] for path in below}:
-        last = {path.rpartition(" ")[2]: path for path in sorted(below, reverse=True)}
-        yield from (last[name] for name in difflib.get_close_matches(word, last, n=1, cutoff=0.75))
+    below = sorted((path for path, _ in _paths(group) if " " in path), reverse=True)
+    last = {path.rpartition(" ")[2]: path for path in below}
+    if near := nearest(word, group.commands):
+        yield near
+    if word in last:
+        yield from (path for path in reversed(below) if path.rpartition(" ")[2] == word)
+    elif near := nearest(word, last, cutoff=0.75):
+        yield last[near]
 
 
 def _paths(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:

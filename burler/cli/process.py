@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import logging
 import os
 import re
@@ -20,6 +19,7 @@ import click
 from burler.errors import BurlerError, OutputClosed, PartialError, StorageError
 from burler.runtime import logs
 from burler.settings import Settings
+from burler.suggest import nearest
 
 if TYPE_CHECKING:
     from burler.runtime.sync import SyncResult
@@ -181,8 +181,7 @@ def _said(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption) and (key := error.option_name.lstrip("-").replace("-", "_")) in _SETTINGS:
         return f"{error.message} '{key}' is a key of the config."
     if isinstance(error, click.NoSuchOption) and error.possibilities:
-        (near,) = difflib.get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0)
-        return f"{error.message} Did you mean '{near}'?"
+        return f"{error.message} Did you mean '{nearest(error.option_name, error.possibilities, cutoff=0)}'?"
     return _NUMBERS.sub(
         lambda found: "is no whole number" if found[1] == "integer" else "is no number", error.format_message()
     )

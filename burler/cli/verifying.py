@@ -21,6 +21,7 @@ from burler.errors import AppError, StorageError, UsageError
 from burler.runtime import logs
 from burler.spec.choice import Choice, check_choice
 from burler.spec.table import RULES
+from burler.suggest import did_you_mean
 from burler.verify.options import Options
 from burler.verify.pyproject import Project, find_project
 from burler.verify.result import Verification
@@ -291,7 +292,6 @@ def _reports(asked: Asked, verification: Verification, *, strict: bool) -> None:
 
 def _tell(rule: str | None) -> int:
     """What a rule is about; or all rules."""
-    import difflib
 
     from burler.spec.explain import explain, rules_text
 
@@ -305,10 +305,7 @@ def _tell(rule: str | None) -> int:
             say(rules_text(below))
             return 0
         if found is None:
-            near = difflib.get_close_matches(rule.upper(), RULES, n=1) or difflib.get_close_matches(
-                rule, [one.name for one in RULES.values()], n=1
-            )
-            hint = f" Did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(rule, [*RULES, *(one.name for one in RULES.values())])
             raise UsageError(f"no rule is called '{rule}'.{hint} See: burler verify --rules")
         say(explain(found))
     return 0

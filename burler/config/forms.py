@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import re
@@ -16,6 +15,7 @@ from burler.config.problems import Problems, dotted
 from burler.config.secrets import Path, secret_values
 from burler.config.sentences import kind_of
 from burler.errors import DeclarationError
+from burler.suggest import nearest
 
 logger = logging.getLogger(__name__)
 
@@ -286,8 +286,8 @@ def _misspelt(
                 said += _misspelt(value, root, named[key], (*path, key), ())
             continue
         plain = re.sub(r"[^a-z0-9]", "", str(key).lower())
-        close = [] if key in more else difflib.get_close_matches(plain, known, n=1, cutoff=0.85)
-        if close and known[close[0]] not in config:
-            right = dotted((*path, known[close[0]]))
+        near = None if key in more else nearest(plain, known, cutoff=0.85)
+        if near is not None and known[near] not in config:
+            right = dotted((*path, known[near]))
             said.append(f"config key '{dotted((*path, key))}' is not known. Did you mean '{right}'?")
     return said

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
 from burler.config import schemas
 from burler.config.problems import Problems, dotted
 from burler.regex import compile_pattern
+from burler.suggest import did_you_mean
 
 WORDS = {
     "string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false",
@@ -64,9 +64,7 @@ def _unknown(error: Any) -> list[str]:
     for key in error.instance:
         if key in named or any(compile_pattern(pattern).search(key) for pattern in patterns):
             continue
-        close = difflib.get_close_matches(key, named, n=1)
-        hint = f" Did you mean '{close[0]}'?" if close else ""
-        said.append(f"config '{dotted((*error.absolute_path, key))}' is not known.{hint}")
+        said.append(f"config '{dotted((*error.absolute_path, key))}' is not known.{did_you_mean(key, named)}")
     return said
 
 

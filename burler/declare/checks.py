@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from burler.declare.spec import INCREMENTAL, StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync
 from burler.singer.select import like
+from burler.suggest import did_you_mean
 
 _HOOKS = ("bookmark", "post_transform", "acknowledge")
 _FUNCTIONS = ("sync", "tail", "wake", "partitions", "schema_fn", "metadata", *_HOOKS)
@@ -68,7 +68,7 @@ def _check_above(
             return
         known = [key for key, one in specs.items() if _gives(one) and key != spec.tap_stream_id and not one.is_pattern]
         gaps.append(
-            f"{where}: {what} '{other}' has no sync function.{nearest(other, known)} "
+            f"{where}: {what} '{other}' has no sync function.{did_you_mean(other, known)} "
             f"Streams that have: {', '.join(known) or 'none'}."
         )
 
@@ -76,7 +76,7 @@ def _check_above(
 def _misspelt(spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> str:
     """A hint for a tail function whose name may be that of another stream, and would make a stream of its own."""
     others = (name for name, one in specs.items() if one is not spec and one.sync is not None and one.tail is None)
-    return nearest(spec.tap_stream_id, others) if spec.sync is None and spec.tail is not None else ""
+    return did_you_mean(spec.tap_stream_id, others) if spec.sync is None and spec.tail is not None else ""
 
 
 def _gives(spec: StreamSpec) -> bool:
@@ -145,8 +145,7 @@ def no_sync(
     have = ", ".join(sorted({shown.get(part, part) for stream, part in places if stream == name})) or "a name"
     gives = [one for one in parts if parts[one].get("sync") or parts[one].get("tail")]
     synced = [one for one in gives if one != name and "*" not in one]
-    close = difflib.get_close_matches(name, synced, n=1)
-    hint = f" Did you mean '{close[0]}'?" if close else f" Decorate one: @tap.sync({name!r})"
+    hint = did_you_mean(name, synced) or f" Decorate one: @tap.sync({name!r})"
     return f"stream '{name}' ({place}): has {have}, but no sync function.{hint}"
 
 
@@ -167,11 +166,5 @@ def no_client(specs: Iterable[StreamSpec], discover: UserFunction | None) -> lis
 def no_function(stream: str, function: str, place: str, namespace: Mapping[str, Any]) -> str:
     """The gap of a chain that names a function which its module does not have."""
     functions = [key for key, value in namespace.items() if callable(value) and not key.startswith("_")]
-    hint = nearest(function, functions)
+    hint = did_you_mean(function, functions)
     return f"stream '{stream}' ({place}): there is no function '{function}' in this module.{hint}"
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint with the nearest known name; empty if none is near."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean '{close[0]}'?" if close else ""

@@ -15,7 +15,6 @@ methods keep on ``self`` does not leak from one run into the next.
 from __future__ import annotations
 
 import ast
-import difflib
 import functools
 import linecache
 import sys
@@ -30,6 +29,7 @@ from burler.declare.options import OPTION_NAMES, meant, stream_name
 from burler.declare.place import caller
 from burler.declare.spec import UserFunction
 from burler.errors import DeclarationError
+from burler.suggest import nearest
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -115,8 +115,8 @@ def register_class(registry: reg.Registry, cls: type, *, name: str | None = None
     _check_attributes(cls, place)
     if _raw(cls, "sync") is None and _raw(cls, "tail") is None:
         own = [one for one in vars(cls) if not one.startswith("_")]
-        near = ((one, part) for part in ("sync", "tail") for one in difflib.get_close_matches(part, own, n=1))
-        hint = next((f" It has '{one}'. Did you mean '{part}'?" for one, part in near), "")
+        near = ((nearest(part, own), part) for part in ("sync", "tail"))
+        hint = next((f" It has '{one}'. Did you mean '{part}'?" for one, part in near if one), "")
         raise DeclarationError(
             f"{place}: class {cls.__name__} has no method 'sync'; it gives the rows: def sync(self, client): ...{hint}"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import dis
 import functools
 import inspect
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from burler.errors import DeclarationError
+from burler.suggest import did_you_mean
 
 
 def place_of(fn: Any) -> str:
@@ -62,11 +62,9 @@ def wanted(fn: Callable[..., Any], allowed: tuple[str, ...], *, what: str) -> tu
                 "name; leave out the '/'."
             )
         elif parameter.default is parameter.empty:
-            close = difflib.get_close_matches(parameter.name, allowed, n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else ""
             raise DeclarationError(
-                f"{what} ({place_of(fn)}): unknown parameter '{parameter.name}'.{hint} "
-                f"It may ask for {', '.join(allowed)}."
+                f"{what} ({place_of(fn)}): unknown parameter '{parameter.name}'."
+                f"{did_you_mean(parameter.name, allowed)} It may ask for {', '.join(allowed)}."
             )
     return tuple(names)
 

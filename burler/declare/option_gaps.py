@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from burler.declare.checks import line_of, nearest
+from burler.declare.checks import line_of
 from burler.declare.spec import FIRST_KEY, FULL_TABLE, StreamSpec
+from burler.suggest import did_you_mean
 
 _MAY_ADD = {"$ref", "allOf", "anyOf", "oneOf"}  # fields that stand elsewhere in a schema; the plan knows them
 _OF_BOOKMARKS = {
@@ -135,7 +136,7 @@ def _check_resumable(spec: StreamSpec, add: Callable[[str], None]) -> None:
     known = schema.get("properties")
     if isinstance(known, Mapping) and field not in known and not _MAY_ADD & set(schema):
         fields = ", ".join(map(str, known)) or "none"
-        add(f"resumable_by '{field}' is not in the schema.{nearest(field, known)} Its fields: {fields}.")
+        add(f"resumable_by '{field}' is not in the schema.{did_you_mean(field, known)} Its fields: {fields}.")
 
 
 def _check_retry(spec: StreamSpec, parts: Mapping[str, Any], add: Callable[[str], None]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -23,6 +22,7 @@ from burler.declare.spec import BAD_RECORD_POLICIES, REPLICATION_METHODS
 from burler.declare.strategies import Strategy, parse_strategy
 from burler.errors import DeclarationError
 from burler.schema.coerce import SchemaLike, as_source
+from burler.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from burler.declare.handle import StreamHandle
@@ -128,7 +128,7 @@ def meant(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | None
     """What may have been meant by a name that is none of ``known``: another framework's word, or a misspelt one."""
     if name in _FOREIGN:
         return _FOREIGN[name]
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), None)
+    return nearest(name, known, cutoff=cutoff)
 
 
 def check_name(stream: Any, place: str, *, decorator: str = "sync") -> None:
@@ -173,8 +173,8 @@ def parse_options(
     for name, value in options.items():
         if name not in OPTION_NAMES:
             known = (*OPTION_NAMES, *beside)
-            close = meant(name, known)
-            hint = f" Did you mean '{close}'?" if close else ""
+            near = meant(name, known)
+            hint = f" Did you mean '{near}'?" if near else ""
             if name == "overlap":
                 hint = f" It is said of a tail function: @tap.tail({stream!r}, overlap=True)."
             raise DeclarationError(f"{where}: unknown option '{name}'.{hint} Options: {', '.join(known)}.")
@@ -248,16 +248,10 @@ def _check(name: str, value: Any, where: str) -> None:
     if name in ("replication_key", "resumable_by") and (not isinstance(value, str) or not value):
         problem = f"{name} must be a field's name, not {value!r}."
     elif name in _WORDS and value not in _WORDS[name]:
-        problem = f"{name} {value!r} is unknown.{_nearest(value, _WORDS[name])} Known: {', '.join(_WORDS[name])}."
+        problem = f"{name} {value!r} is unknown.{did_you_mean(value, _WORDS[name])} Known: {', '.join(_WORDS[name])}."
     elif name in _SWITCHES and not isinstance(value, bool):
         problem = f"{name} must be True or False, not {value!r}."
     elif name in ("parent", "emitted_by") and (not isinstance(stream_name(value), str) or not stream_name(value)):
         problem = f"{name} must be a stream's name, not {value!r}."
     if problem:
         raise DeclarationError(f"{where}: {problem}")
-
-
-def _nearest(given: Any, words: Sequence[str]) -> str:
-    lower = {word.lower(): word for word in words}
-    close = difflib.get_close_matches(given.lower(), lower, n=1) if isinstance(given, str) else ()
-    return f" Did you mean '{lower[close[0]]}'?" if close else ""

@@ -6,7 +6,6 @@ the last. A strategy of your own is any object with ``is_due(since)``.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from burler.errors import DeclarationError
 from burler.numbers import is_count, is_measure
+from burler.suggest import did_you_mean
 
 
 class Since(NamedTuple):
@@ -178,8 +178,7 @@ def _parse_text(text: str, place: str) -> Strategy:
         hint = f" Did you mean 'every_seconds({found[1] or found[2]})'?"
     else:
         known = [*_BY_NAME, "every_n(1000)", "every_seconds(30)"]
-        close = difflib.get_close_matches(spelled[:60], known, n=1)
-        hint = f" Did you mean '{close[0]}'?" if close else ""
+        hint = did_you_mean(spelled, known)
     raise DeclarationError(f"{where} is unknown.{hint} Known: {_KNOWN}.")
 
 

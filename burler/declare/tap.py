@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Never, TypeVar, Unpack, overload
@@ -24,6 +23,7 @@ from burler.declare.tailing import TailParts
 from burler.errors import DeclarationError
 from burler.schema.coerce import SchemaLike, as_source
 from burler.schema.sources import Generated, generated
+from burler.suggest import did_you_mean
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
@@ -53,8 +53,7 @@ class Tap(TailParts, InsideRun):
     ) -> None:
         here = caller()
         for given in unknown:
-            close = difflib.get_close_matches(given, _ARGUMENTS, n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else ""
+            hint = did_you_mean(given, _ARGUMENTS)
             raise DeclarationError(
                 f"{here.place}: burler.tap takes no '{given}'.{hint} It takes {', '.join(_ARGUMENTS)}."
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from burler.graphql.reading import Reading
 from burler.graphql.replies import THROTTLED, TOO_COMPLEX
 from burler.graphql.spots import Emitted, Path, Rows, Spot, only_rows, resolve, spots_of
 from burler.numbers import is_count
+from burler.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from burler.graphql.json_schema import QuerySchema
@@ -259,8 +259,7 @@ class Query:
         known = set(self._plan.variables).union(*(one.variables for one in self._plan.follow.values()))
         for name in given:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean '{close[0]}'?" if close else f" It has: {_named(self._plan)}."
+                hint = did_you_mean(name, known) or f" It has: {_named(self._plan)}."
                 raise GraphQLError(f"{self.where}: has no variable '{name}'.{hint}")
         return given
 

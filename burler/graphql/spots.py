@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from burler.errors import DeclarationError
 from burler.graphql.connections import Connection, connection_of
 from burler.graphql.document import argument_variables, fields_in, response_key, selected_in
+from burler.suggest import near_or_all
 
 if TYPE_CHECKING:
     from graphql import FieldNode
@@ -186,8 +186,7 @@ def resolve(root: Spot, path: str | Sequence[str], *, what: str, where: str) -> 
             continue
         if child is None:
             known = sorted(found.children)
-            close = difflib.get_close_matches(str(name), known, n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else f" There: {', '.join(known) or 'none'}."
+            hint = near_or_all(name, known, "There")
             fact = "has no fields of its own" if name in found.leaves else "is no field"
             raise DeclarationError(f"{where}: {what}: '{name}' {fact} {_at(found)} that holds rows.{hint}")
         found = child

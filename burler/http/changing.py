@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import difflib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from burler.declare.records_path import path_of
@@ -12,6 +11,7 @@ from burler.errors import DeclarationError
 from burler.http.limits import Limiter
 from burler.http.options import Options
 from burler.http.wire import with_cookies_of_its_own
+from burler.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from burler.http.client import Client
@@ -40,8 +40,7 @@ def changed(client: SomeClient, changes: dict[str, Any]) -> SomeClient:
 
     for name in changes:
         if name not in (*_FIELDS, *_OTHERS):
-            close = difflib.get_close_matches(name, (*_FIELDS, *_OTHERS), n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else ""
+            hint = did_you_mean(name, (*_FIELDS, *_OTHERS))
             raise DeclarationError(f"burler.http.Client.with_options can't change '{name}'.{hint}")
     sender = client._sender
     options = sender.options

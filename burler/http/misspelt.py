@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from burler.http.request import Request
+from burler.suggest import did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,12 +29,6 @@ def no_option(call: str, name: str, known: Collection[str]) -> TypeError:
     if not hint and name in _OF_PAGES:
         hint = " client.pages and client.rows take it."
     return TypeError(f"{call}: there is no option '{name}'.{hint} It takes {', '.join(known)}.")
-
-
-def did_you_mean(name: str, known: Collection[str]) -> str:
-    """A question with the name that is nearest, behind a space; "" if none is near."""
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean '{close[0]}'?" if close else ""
 
 
 def names_options(call: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

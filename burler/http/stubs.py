@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -15,8 +14,8 @@ from burler.errors import DeclarationError
 from burler.http.endpoint_methods import KNOWN_VERBS, VERBS, Endpoint, make_method
 from burler.http.endpoint_own import own_options, with_backoff
 from burler.http.endpoint_paths import name_of_path, path_template
-from burler.http.misspelt import did_you_mean
 from burler.http.paginators import Paginator, PagingFunction, coerce_paginator
+from burler.suggest import did_you_mean
 
 Class = TypeVar("Class", bound=type)
 Verbs = Sequence[str] | Mapping[str, Sequence[str]] | None
@@ -148,8 +147,7 @@ def _verbs_of(name: str, verbs: Verbs, place: str) -> tuple[str, ...]:
 
 def _hint(name: Any, known: Iterable[str]) -> str:
     known = list(known)
-    close = difflib.get_close_matches(str(name), known, n=1)
-    return (f" Did you mean '{close[0]}'?" if close else "") + f" Known: {', '.join(known)}."
+    return f"{did_you_mean(name, known)} Known: {', '.join(known)}."
 
 
 def _decorated(cls: type, base: type | None, declared: list[Endpoint], backoff_strategy: Any, place: str) -> type:

@@ -10,7 +10,6 @@ when the function has come to its end may be missing.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import enum
 import logging
 import re
@@ -48,6 +47,7 @@ from burler.http.paging_signs import (
 from burler.http.reply import Reply
 from burler.patterns.progress import spec_of
 from burler.pipeline.bookmark_values import comparable
+from burler.suggest import nearest
 
 if TYPE_CHECKING:
     import requests
@@ -477,8 +477,8 @@ def _of_a_place(source: Any, request: Request, reply: Reply, inner: Any, sign: S
     of_a_row = not _is_header(path) and any(name.removeprefix("-").isdecimal() for name in path_of(path))
     is_mistake = bool(missing) and of_a_row and rows_in(reply) != 0
     others = [name for name in there if "prev" not in name.lower()]
-    similar = next(iter(difflib.get_close_matches(missing, others, n=1, cutoff=_SIMILAR)), "") if missing else ""
-    near = bool(similar) and there[similar]
+    similar = nearest(missing, others, cutoff=_SIMILAR) if missing else None
+    near = similar is not None and there[similar]
     could_be = rows_in(reply) != 0 and any(
         _could_be(name, reply.find((*way, name)), url=isinstance(inner, NextUrl)) for name in there if way and name
     )

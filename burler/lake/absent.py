@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from burler.singer.select import nearest, some
+from burler.suggest import did_you_mean
+from burler.words import some
 
 
 def not_there(lake_url: str, what: str, name: str, have: Iterable[str]) -> str:
     """The sentence: ``what`` (a tap, a stream) is missing, the nearest name that is there, and what there is."""
     known = sorted(set(have))
-    return f"{lake_url}: no {what} '{name}' in this lake. It has: {some(known)}.{near(name, known)}"
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """The question whether the nearest known name was meant, with a space before it; nothing where none is near."""
-    return f" {nearest(name, known)}".rstrip()
+    return f"{lake_url}: no {what} '{name}' in this lake. It has: {some(known)}.{did_you_mean(name, known)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import importlib.util
 import sys
@@ -16,6 +15,7 @@ from burler.declare.inject import short_path
 from burler.declare.tap import Tap
 from burler.errors import AppError, UsageError
 from burler.runtime.logs import place_of_error, short
+from burler.suggest import nearest
 
 
 def load_app(name: str) -> Tap:
@@ -90,12 +90,13 @@ def _load_module(target: str, name: str) -> ModuleType:
 
 def _near(path: Path) -> str:
     """What is spelt like it: a Python file or a package beside it, or the command of an installed tap."""
-    names = [entry.name for entry in entry_points(group="console_scripts") if entry.name.startswith("tap-")]
+    names = {entry.name: entry.name for entry in entry_points(group="console_scripts") if entry.name.startswith("tap-")}
     with contextlib.suppress(OSError, ValueError):
         beside = [one for one in path.parent.iterdir() if one.suffix == ".py" or (one / "__init__.py").exists()]
-        names += [str(one) for one in beside]
-    near = difflib.get_close_matches(str(path), names, n=1)
-    return f" Did you mean {near[0]}?" if near else ""
+        names |= {str(one.with_suffix("")): str(one) for one in beside}
+        path = path.with_suffix("")
+    near = nearest(str(path), names)
+    return f" Did you mean '{names[near]}'?" if near else ""
 
 
 def _no_init(name: str, folder: Path) -> AppError:

@@ -7,7 +7,6 @@ without them can't be told from another, nor followed by a bookmark.
 from __future__ import annotations
 
 import copy
-import difflib
 import inspect
 import logging
 from collections.abc import Iterable, Mapping
@@ -23,6 +22,8 @@ from burler.errors import DeclarationError
 from burler.singer import metadata as md
 from burler.singer.catalog import CatalogEntry
 from burler.singer.keys import check_key
+from burler.suggest import did_you_mean
+from burler.words import some
 
 if TYPE_CHECKING:
     from burler.runtime.session import Session
@@ -228,11 +229,9 @@ def _check_keys(spec: StreamSpec, valid: Iterable[str], schema: Mapping[str, Any
     }
     missing = [(role, key) for key, role in named.items() if key not in fields]
     if missing:
-        close = difflib.get_close_matches(missing[0][1], fields, n=1)
-        hint = f" Did you mean '{close[0]}'?" if close else ""
         raise DeclarationError(
             f"{where}: {', '.join(f'{role} {key!r}' for role, key in missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} not in the schema.{hint} "
+            f"{'is' if len(missing) == 1 else 'are'} not in the schema.{did_you_mean(missing[0][1], fields)} "
             f"Its fields: {', '.join(fields) or 'none'}."
         )
 
@@ -258,9 +257,7 @@ def _refuse_unknown(own: md.MetadataMap, nodes: Nodes, where: str) -> None:
 
 def _unknown(path: str, known: Iterable[str], where: str) -> DeclarationError:
     names = list(known)
-    close = difflib.get_close_matches(path, names, n=1)
-    hint = f" Did you mean '{close[0]}'?" if close else ""
-    shown = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "")
     return DeclarationError(
-        f"{where}: metadata for field '{path}', which its schema does not have.{hint} Its fields: {shown or 'none'}."
+        f"{where}: metadata for field '{path}', which its schema does not have.{did_you_mean(path, names)} "
+        f"Its fields: {some(names, 20)}."
     )

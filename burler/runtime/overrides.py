@@ -6,7 +6,6 @@ so, a forced method wins with a warning, and a replication key must be one that 
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -19,8 +18,8 @@ from burler.errors import CatalogError, DeclarationError
 from burler.schema.refs import resolve_refs
 from burler.singer import metadata as md
 from burler.singer.catalog import CatalogEntry
-from burler.singer.select import nearest
 from burler.singer.selection import fields_selected, stream_selected, with_booleans
+from burler.suggest import did_you_mean, nearest
 
 logger = logging.getLogger(__name__)
 
@@ -136,8 +135,8 @@ def _strange(crumb: tuple[str, ...], known: Mapping[tuple[str, ...], str]) -> st
 
 def _closest(name: str, known: Mapping[tuple[str, ...], str]) -> tuple[str, ...] | None:
     """The field whose dotted name, or last name, is nearest to ``name``; None if none is."""
-    hint = nearest(name, known.values())
-    return next((crumb for crumb, dotted in known.items() if hint and f"'{dotted}'" in hint), None)
+    near = nearest(name, known.values())
+    return next((crumb for crumb, dotted in known.items() if dotted == near), None)
 
 
 def _listed_crumb(crumb: tuple[str, ...]) -> str:
@@ -187,10 +186,9 @@ def _method(spec: StreamSpec, forced: str | None, given: CatalogEntry | None) ->
     if given is not None:
         asked = given.replication_method or given.metadata.get((), {}).get("forced-replication-method")
     if asked is not None and asked not in REPLICATION_METHODS:
-        close = difflib.get_close_matches(str(asked).upper().replace("-", "_"), REPLICATION_METHODS, n=1)
-        hint = f"Did you mean '{close[0]}'? " if close else ""
+        hint = did_you_mean(str(asked).replace("-", "_"), REPLICATION_METHODS)
         raise CatalogError(
-            f"stream '{name}': replication method {asked!r:.60} is unknown. {hint}"
+            f"stream '{name}': replication method {asked!r:.60} is unknown.{hint} "
             f"Known, in capitals: {', '.join(REPLICATION_METHODS)}."
         )
     if forced is None and (spec.emitted_by or spec.parent):

@@ -14,8 +14,10 @@ from burler.runtime.key_checks import check_key
 from burler.singer import metadata as md
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, CatalogEntry
-from burler.singer.select import apply_select, nearest, parse_select, some
+from burler.singer.select import apply_select, parse_select
 from burler.singer.selection import deselected, prune, stream_selected
+from burler.suggest import did_you_mean
+from burler.words import some
 
 logger = logging.getLogger(__name__)
 
@@ -185,7 +187,7 @@ def _merge(own: Catalog, given: Catalog, *, whole: bool) -> dict[str, CatalogEnt
         if not stream_selected(given.entries[name].metadata, stream=name):
             continue
         raise CatalogError(
-            f"the catalog selects stream '{name}', which this tap does not have. {nearest(name, own.entries)}"
+            f"the catalog selects stream '{name}', which this tap does not have.{did_you_mean(name, own.entries)} "
             f"Streams: {some(list(own.entries))}. Make the catalog anew: burler discover APP"
         )
     if strange and len(strange) == len(given.entries):

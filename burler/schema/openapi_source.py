@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from burler.schema.openapi_dialect import cut_cycles, to_json_schema, without_wr
 from burler.schema.openapi_read import is_url, read_document
 from burler.schema.refs import resolve_refs
 from burler.schema.simplify import as_object, simplify, types_in
+from burler.suggest import near_or_all
 
 DocumentSource = str | Path | Callable[[Mapping[str, Any]], str | Path]
 
@@ -154,26 +154,16 @@ def _pointer(document: dict[str, Any], component: str, place: str) -> str:
     if component.startswith("#"):
         if isinstance(_at(document, component), Mapping):
             return component
-        raise DeclarationError(f"{place}: there is no schema at '{component}'. {_known(document, component)}")
+        raise DeclarationError(f"{place}: there is no schema at '{component}'.{_cure(document, component)}")
     for folder in ("#/components/schemas", "#/definitions"):
         if component in (_at(document, folder) or {}):
             return f"{folder}/{_token(component)}"
-    raise DeclarationError(f"{place}: there is no component '{component}'. {_known(document, component)}")
+    raise DeclarationError(f"{place}: there is no component '{component}'.{_cure(document, component)}")
 
 
-def _known(document: dict[str, Any], component: str) -> str:
+def _cure(document: dict[str, Any], component: str) -> str:
     names = [*(_at(document, "#/components/schemas") or {}), *(_at(document, "#/definitions") or {})]
-    return _nearest(component.rpartition("/")[2], [str(name) for name in names], "Components")
-
-
-def _nearest(wanted: str, names: list[str], what: str) -> str:
-    """The cure: the names that look like it, else the first ones."""
-    lower = {name.lower(): name for name in names}
-    close = [lower[name] for name in difflib.get_close_matches(wanted.lower(), lower, n=3, cutoff=0.5)]
-    if close:
-        return "Did you mean " + " or ".join(f"'{name}'" for name in close) + "?"
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{what}: {', '.join(names[:_MOST_NAMES]) or 'none'}{more}."
+    return near_or_all(component.rpartition("/")[2], map(str, names), "Components")
 
 
 def _answer(document: dict[str, Any], method: str, path: str, place: str) -> str:
@@ -188,8 +178,9 @@ def _answer(document: dict[str, Any], method: str, path: str, place: str) -> str
     }
     if called not in operations:
         same_path = [name for name in operations if name.partition(" ")[2] == path]
-        cure = f"It has: {', '.join(same_path)}." if same_path else _nearest(called, list(operations), "Operations")
-        raise DeclarationError(f"{place}: there is no operation '{called}'. {cure}")
+        near = near_or_all(called, operations, "Operations")
+        cure = f" It has: {', '.join(same_path)}." if same_path else near
+        raise DeclarationError(f"{place}: there is no operation '{called}'.{cure}")
     item, _ = _follow(document, operations[called], place)
     responses = _at(document, f"{item}/{method}/responses")
     codes = [str(code) for code in responses] if isinstance(responses, Mapping) else []

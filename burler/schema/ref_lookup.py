@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from burler.schema.documents import fetch, read_file, shown
 from burler.schema.ref_places import SCHEMA, Document, Scope, below, enter, file_uri, join, tokens
+from burler.suggest import did_you_mean
 
 MOST_FETCHED = 100
 """Documents by http, for one schema."""
@@ -73,7 +74,7 @@ class Library:
                 known = [name for uri, name in scope.document.index().anchors if uri == scope.uri]
                 raise Unfound(
                     f"points to nothing: no schema {self._in(scope)}has the anchor '{shown(fragment)}'."
-                    f"{near(fragment, known) or ' A JSON pointer begins with #/.'}"
+                    f"{did_you_mean(fragment, known) or ' A JSON pointer begins with #/.'}"
                 )
             return found
         node, place = scope.root, SCHEMA
@@ -86,7 +87,9 @@ class Library:
                 node = node[int(key)]
             else:
                 known = [str(name) for name in node] if isinstance(node, Mapping) else []
-                raise Unfound(f"points to nothing: {self._in(scope)}'{shown(key)}' is not there.{near(key, known)}")
+                raise Unfound(
+                    f"points to nothing: {self._in(scope)}'{shown(key)}' is not there.{did_you_mean(key, known)}"
+                )
         return node, scope
 
     def _in(self, scope: Scope) -> str:
@@ -194,14 +197,6 @@ class Library:
             return shown(str(path))
         beside = os.path.relpath(path, self._root.path.parent)
         return shown(str(path) if beside.startswith("../../..") else beside)
-
-
-def near(name: str, known: Sequence[str]) -> str:
-    """A hint at a known name that is close."""
-    import difflib
-
-    found = difflib.get_close_matches(name, known[:10_000], n=1)
-    return f" Did you mean '{shown(found[0])}'?" if found else ""
 
 
 def _may_declare(document: Document, asking: Document, uri: str) -> bool:

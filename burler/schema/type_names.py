@@ -6,7 +6,6 @@ that a date-time is taken for plain text. Both are slips of the pen that show la
 
 from __future__ import annotations
 
-import difflib
 import logging
 import re
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ import msgspec
 
 from burler.errors import DeclarationError
 from burler.schema.ref_places import MAP, PLACES, SCHEMA, below
+from burler.suggest import nearest
 
 logger = logging.getLogger(__name__)
 
@@ -158,8 +158,8 @@ def _cure(name: str) -> str:
         return f'Did you mean \'string\', with "format": "{_FORMATS.get(plain, plain)}"?'
     if plain == "any":
         return 'Leave out "type" if the value may be anything.'
-    close = difflib.get_close_matches(lower, [*TYPES, *_MEANT], n=1, cutoff=0.75)
-    meant = _MEANT.get(plain) or (_MEANT.get(close[0], close[0]) if close else None)
+    meant = _MEANT.get(plain) or nearest(lower, [*TYPES, *_MEANT])
+    meant = _MEANT.get(meant or "", meant)
     return f"Did you mean '{meant}'?" if meant else f"Known: {', '.join(TYPES)}."
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 from burler.errors import DeclarationError
 from burler.schema.wsdl_fields import array_item, fields_of, is_complex, list_field
 from burler.schema.wsdl_zeep import XSD, Wsdl
+from burler.suggest import near_or_all
 
-_MOST_NAMES = 12
 _MOST_WRAPPERS = 10
 
 
@@ -34,13 +33,13 @@ def type_of(wsdl: Wsdl, *, element: str | None, operation: str | None, stream: s
         if not fitting:
             raise DeclarationError(
                 f"{where}: which element is a row? Say it with element=... or operation=....\n"
-                f"  {_known(stream, _locals(named), 'Elements and types')}"
+                f" {near_or_all(stream, _locals(named), 'Elements and types')}"
             )
     else:
         fitting = [name for name in named if element in (name, name.rpartition("}")[2])]
         if not fitting:
-            known = _known(element, _locals(named), "Elements and types")
-            raise DeclarationError(f"{where}: there is no element or type '{element}'. {known}")
+            known = near_or_all(element, _locals(named), "Elements and types")
+            raise DeclarationError(f"{where}: there is no element or type '{element}'.{known}")
     kinds = {id(named[name]): name for name in fitting}
     if len(kinds) > 1:
         names = " or ".join(f"'{name}'" for name in list(kinds.values())[:4])
@@ -72,7 +71,7 @@ def operation_of(wsdl: Wsdl, name: str, *, where: str) -> Operation:
     for own, operation in wsdl.operations():
         operations.setdefault(own, operation)
     if name not in operations:
-        raise DeclarationError(f"{where}: there is no operation '{name}'. {_known(name, operations, 'Operations')}")
+        raise DeclarationError(f"{where}: there is no operation '{name}'.{near_or_all(name, operations, 'Operations')}")
     found = Operation(name, operations[name])
     if found.output_type is None:
         raise DeclarationError(f"{where}: the operation '{name}' answers nothing, so it gives no rows.")
@@ -107,8 +106,8 @@ def way_to(kind: Any, path: str, *, where: str, what: str = "rows") -> Way:
         fields = {field.name: field for field in fields_of(way.kind)} if is_complex(way.kind) else {}
         field = fields.get(name)
         if field is None or field.origin != "element":
-            known = _known(name, [one.name for one in fields.values() if one.origin == "element"], "Fields")
-            raise DeclarationError(f"{where}: {what}='{path}': there is no field '{name}' there. {known}")
+            known = near_or_all(name, [one.name for one in fields.values() if one.origin == "element"], "Fields")
+            raise DeclarationError(f"{where}: {what}='{path}': there is no field '{name}' there.{known}")
         way = Way(field.type, (*way.steps, field.local))
     return way
 
@@ -168,14 +167,3 @@ def _locals(names: Iterable[str]) -> list[str]:
 
 def _folded(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
-def _known(wanted: str, names: Iterable[str], what: str) -> str:
-    """The cure: the names that look like it, else the first ones."""
-    all_names = list(names)
-    lower = {name.lower(): name for name in all_names}
-    close = [lower[name] for name in difflib.get_close_matches(wanted.lower(), lower, n=3, cutoff=0.5)]
-    if close:
-        return "Did you mean " + " or ".join(f"'{name}'" for name in close) + "?"
-    more = f" and {len(all_names) - _MOST_NAMES} more" if len(all_names) > _MOST_NAMES else ""
-    return f"{what}: {', '.join(all_names[:_MOST_NAMES]) or 'none'}{more}."

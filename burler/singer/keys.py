@@ -6,7 +6,6 @@ The source is the discovery page of Singer's documentation; the last rows are wh
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ import msgspec
 from burler.errors import DeclarationError
 from burler.settings import read_value
 from burler.singer.metadata import AUTOMATIC, AVAILABLE, UNSUPPORTED
+from burler.suggest import did_you_mean
 
 METHODS = ("FULL_TABLE", "INCREMENTAL", "LOG_BASED")
 STREAM, FIELD = "stream", "field"
@@ -194,7 +194,7 @@ def check_key(key: str, value: Any, *, tap_name: str, level: int, place: str) ->
         return key, _json(key, value, place)
     known = KEYS.get(wire_key(key))
     if known is None:
-        raise DeclarationError(f"{place}: metadata key '{key}' is unknown. {_hint(key, tap_name)}")
+        raise DeclarationError(f"{place}: metadata key '{key}' is unknown.{_hint(key, tap_name)}")
     if not known.publishable:
         cure = f"Give the stream the option {known.option}=." if known.option else f"Did you mean '{known.instead}'?"
         raise DeclarationError(f"{place}: metadata key '{known.name}' is the user's to write, in a catalog. {cure}")
@@ -210,9 +210,8 @@ def check_key(key: str, value: Any, *, tap_name: str, level: int, place: str) ->
 
 def _hint(key: str, tap_name: str) -> str:
     names = [name for name, known in KEYS.items() if known.publishable]
-    close = difflib.get_close_matches(wire_key(key).lower().replace("_", "-"), names, n=1)
-    meant = f"Did you mean '{close[0]}'? " if close else ""
-    return f"{meant}A key of the tap's own begins with its name: '{tap_name}.{key}'."
+    near = did_you_mean(wire_key(key).replace("_", "-"), names)
+    return f"{near} A key of the tap's own begins with its name: '{tap_name}.{key}'."
 
 
 def _json(key: str, value: Any, place: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -11,6 +10,8 @@ from typing import Any
 from burler.errors import CatalogError
 from burler.singer import metadata as md
 from burler.singer.selection import fields_selected, stream_selected
+from burler.suggest import did_you_mean
+from burler.words import some
 
 Crumb = tuple[str, ...]
 
@@ -144,34 +145,11 @@ def _refuse_unused(
     known = ", ".join(sorted(schemas)) or "none"
     streams = [name for name in schemas if wrong.field_of(name)]
     if not streams:
-        near = nearest(wrong.pattern.partition(".")[0], schemas)
-        raise CatalogError(f"--select: nothing is called '{wrong.pattern}'. {near}Streams: {known}.")
+        near = did_you_mean(wrong.pattern.partition(".")[0], schemas)
+        raise CatalogError(f"--select: nothing is called '{wrong.pattern}'.{near} Streams: {known}.")
     field = wrong.field_of(streams[0]) or ""
     fields = list(dict.fromkeys(name for stream in streams for name in _field_names(schemas[stream]).values()))
     which = f"stream '{streams[0]}' has" if len(streams) == 1 else f"streams {', '.join(streams[:5])} have"
     raise CatalogError(
-        f"--select: {which} no field '{field}'. {nearest(field, fields)}Fields: {some(fields)}.",
+        f"--select: {which} no field '{field}'.{did_you_mean(field, fields)} Fields: {some(fields)}.",
     )
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``Did you mean 'x'?`` for the closest name, by the whole of it or its last part, whatever its case; empty if
-    none is close."""
-    whole = {text.lower(): text for text in reversed(list(known))}
-    last = {text.rpartition(".")[2]: text for text in whole}
-    name = name.lower()
-    close = difflib.get_close_matches(name, whole, n=1)
-    if not close:
-        close = [last[text] for text in difflib.get_close_matches(name.rpartition(".")[2], last, n=1)]
-    return meant([whole[text] for text in close])
-
-
-def meant(close: list[str]) -> str:
-    """``Did you mean 'x'?``, with a blank behind it; empty for no name."""
-    return f"Did you mean '{close[0]}'? " if close else ""
-
-
-def some(names: list[str], most: int = 30) -> str:
-    """Names for an error, not more than fit one line."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return (", ".join(names[:most]) or "none") + more

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ from burler.spark.extraction.extracting import extract
 from burler.spark.formats.file_tables import FILE_FORMATS
 from burler.spark.formats.opening import check_format
 from burler.spark.lakefiles import find_streams
+from burler.suggest import near_or_all
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -129,9 +129,8 @@ def refuse_unknown(options: Mapping[str, Any]) -> None:
     known = [name for name in signature(export).parameters if name not in own]
     for name in options:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"Did you mean {near[0]}?" if near else f"It takes: {', '.join(known)}."
-            raise TypeError(f"burler.spark.land does not take {name!r}. {hint}")
+            hint = near_or_all(name, known, "It takes")
+            raise TypeError(f"burler.spark.land does not take {name!r}.{hint}")
     defaults = {name: one.default for name, one in signature(export).parameters.items()}
     wanted = checked(**{name: options.get(name, defaults[name]) for name in signature(checked).parameters})
     check_format(wanted.kind, wanted.options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from burler.singer.keys import FIELD, KEYS, STREAM, wire_key
 from burler.singer.metadata import AUTOMATIC, AVAILABLE, UNIONS, UNSUPPORTED, MetadataMap, dotted, plain_crumb
 from burler.spec.catalog_walk import Spot, reference
 from burler.spec.catalog_words import Reporter, cut, quoted, said, texts
+from burler.suggest import did_you_mean, nearest
 
 _TAPS_OWN = re.compile(r"tap[-_][\w-]*\..")
 _INCLUSIONS = (AUTOMATIC, AVAILABLE, UNSUPPORTED)
@@ -46,9 +46,8 @@ def read_metadata(report: Reporter, entries: Any, schema: Any, places: Iterable[
             shown = f"'{cut(dotted(crumb))}'" if crumb else "the stream itself"
             report.add("C119", f"two entries of 'metadata' speak of {shown}", path=dotted(crumb), place=place)
         elif crumb not in fields and not hidden and not _is_in(schema, entry["breadcrumb"]):
-            close = difflib.get_close_matches(dotted(crumb)[:200], names[:500], n=1)
-            hint = f". Did you mean '{cut(close[0])}'?" if close else ""
-            fact = f"a breadcrumb names '{cut(dotted(crumb))}', which the schema does not have{hint}"
+            hint = did_you_mean(dotted(crumb), names)
+            fact = f"a breadcrumb names '{cut(dotted(crumb))}', which the schema does not have{hint and f'.{hint}'}"
             report.add("C119", fact, path=dotted(crumb), place=place)
         compiled.setdefault(crumb, {}).update({key: value for key, value in values.items() if isinstance(key, str)})
     return compiled
@@ -115,9 +114,8 @@ def _by_first_place(unknown: Mapping[str, list[tuple[str, ...]]]) -> dict[str, l
     """One sentence for each key, by the place where it stands first: a key of a thousand fields is one finding."""
     out: dict[str, list[str]] = {}
     for key, crumbs in unknown.items():
-        hyphened = wire_key(key) if wire_key(key) in KEYS else key.lower().replace("_", "-")[:100]
-        close = difflib.get_close_matches(hyphened, KEYS, n=1, cutoff=0.75)
-        hint = f" (did you mean '{close[0]}'?)" if close else ""
+        near = wire_key(key) if wire_key(key) in KEYS else nearest(key.replace("_", "-"), KEYS)
+        hint = f" (did you mean '{near}'?)" if near else ""
         many = f" ({len(crumbs)} places)" if len(crumbs) > 1 else ""
         out.setdefault(dotted(crumbs[0]), []).append(f"'{cut(key)}'{many}{hint}")
     return out

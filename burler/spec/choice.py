@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from burler.errors import UsageError
 from burler.spec.rule import AREAS, Rule
+from burler.suggest import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,8 @@ def check_choice(choice: Choice, rules: Mapping[str, Rule]) -> None:
     for word in (*choice.select, *choice.ignore, *(word for words in choice.per_stream.values() for word in words)):
         if word == "ALL" or word in named or any(code.startswith(word) for code in rules if word):
             continue
-        near = difflib.get_close_matches(word.lower(), named, n=1, cutoff=0.75)
-        near = near or ([word.upper()] if any(code.startswith(word.upper()) for code in rules if word) else [])
-        hint = f" Did you mean {near[0]}?" if near else ""
+        begun = [word.upper()] if word and any(code.startswith(word.upper()) for code in rules) else []
+        hint = did_you_mean(word, [*begun, *named])
         areas = ", ".join(f"{letter} ({area})" for letter, area in AREAS.items())
         raise UsageError(f"no rule is called '{word}'.{hint} Codes begin with {areas}. See: burler verify --rules")
 

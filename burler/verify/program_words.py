@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shlex
@@ -16,6 +15,7 @@ from typing import Any
 from burler.config.loading import FROM_ENVIRONMENT, read_config_file
 from burler.config.secrets import looks_secret, mask, raw_secrets
 from burler.errors import UsageError
+from burler.suggest import did_you_mean
 
 _OPERATORS = "|&;<>()"
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -70,9 +70,8 @@ def _program(word: str) -> str:
         raise UsageError(
             f"--exec: {word} is a file that can't be executed. Run it by its interpreter: --exec 'python {word} ...'"
         )
-    near = difflib.get_close_matches(word, sorted(set(_names(path))), n=1)
-    hint = f"Did you mean {near[0]}?" if near else "Install the tap, or give the program's whole path."
-    raise UsageError(f"--exec: there is no program '{word}' on PATH. {hint}")
+    hint = did_you_mean(word, sorted(set(_names(path)))) or " Install the tap, or give the program's whole path."
+    raise UsageError(f"--exec: there is no program '{word}' on PATH.{hint}")
 
 
 def _names(path: str) -> Iterator[str]:

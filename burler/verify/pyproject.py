@@ -10,7 +10,6 @@ limits = { min-advance-ratio = 10 }
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from burler.errors import ConfigError
 from burler.spec.choice import Choice, check_choice
 from burler.spec.limits import Limits
 from burler.spec.table import RULES
+from burler.suggest import near_or_all
 
 _WORDS = ("select", "ignore", "per-stream-ignores", "limits", "baseline", "max-records", "max-seconds", "strict")
 
@@ -138,6 +138,4 @@ def _codes(value: Any, word: str, path: Path) -> tuple[str, ...]:
 
 
 def _unknown(path: Path, word: str, known: Any) -> ConfigError:
-    near = difflib.get_close_matches(word, known, n=1)
-    hint = f" Did you mean {near[0]}?" if near else f" Known: {', '.join(known)}."
-    return ConfigError(f"{path}: [tool.burler.verify] knows no '{word}'.{hint}")
+    return ConfigError(f"{path}: [tool.burler.verify] knows no '{word}'.{near_or_all(word, known, 'Known')}")

@@ -69,7 +69,7 @@ def test_a_command_is_split_as_a_shell_would(on_path: Path):
         ("tap-contacts | target-x", r"'\|' is for a shell"),
         ("tap-contacts > out", "'>' is for a shell"),
         ("cd x && tap-contacts", "'&&' is for a shell"),
-        ("tap-contcts --config c.json", "Did you mean tap-contacts"),
+        ("tap-contcts --config c.json", "Did you mean 'tap-contacts'"),
         ("qqq", "Install the tap"),
         ("./plain.py", "can't be executed"),
     ],

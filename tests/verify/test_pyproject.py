@@ -62,7 +62,7 @@ def test_the_nearest_file_with_the_table_counts(tmp_path, given):
 
 
 BROKEN = [
-    ("selct = ['B']", "Did you mean select"),
+    ("selct = ['B']", "Did you mean 'select'"),
     ("select = 'B'", "a list of codes"),
     ("select = ['Z1']", "no rule is called 'Z1'"),
     ("ignore = [1]", "a list of codes"),
@@ -73,7 +73,7 @@ BROKEN = [
     ("baseline = 3", "wrong kind"),
     ("per-stream-ignores = ['B']", "wrong kind"),
     ("per-stream-ignores = { a = 'B' }", "a list of codes"),
-    ("limits = { future = 1 }", "Did you mean limits.future-seconds"),
+    ("limits = { future = 1 }", "Did you mean 'limits.future-seconds'"),
     ("limits = { future-seconds = -1 }", "a number above 0"),
     ("limits = { state-bytes = 1.5 }", "a whole number above 0"),
     ("limits = { state-bytes = true }", "a whole number above 0"),

@@ -16,7 +16,6 @@ import msgspec
 
 from burler.errors import LakeError, UsageError
 from burler.extras import require
-from burler.lake.absent import near
 from burler.lake.head import head_by_hash, head_of
 from burler.lake.manifests import manifest
 from burler.lake.reading.choice import Choice, newest, no_such_version, versions_wanted, window
@@ -25,8 +24,9 @@ from burler.lake.reading.lines import FileLines, Wanted
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.lake.store import open_store
 from burler.singer.messages import Schema
-from burler.singer.select import some
 from burler.storage.base import Store
+from burler.suggest import did_you_mean
+from burler.words import some
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,7 +145,7 @@ class LakeReading:
             known |= dict.fromkeys(properties_of(head_of(lines[digest], self.snapshot.folder).message))
         unknown = [name for name in self._columns if name not in known]
         if unknown:
-            hint = near(unknown[0], known)
+            hint = did_you_mean(unknown[0], known)
             raise UsageError(
                 f"stream '{self.snapshot.stream}' has no field '{unknown[0]}'. Its fields: {some(list(known))}.{hint}"
             )

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from burler.errors import BurlerError, CatalogError, LakeError, UsageError
-from burler.lake.absent import near
 from burler.lake.head import Head, head_by_hash, head_of
 from burler.lake.manifests import manifest
 from burler.lake.reading.choice import (
@@ -27,9 +26,10 @@ from burler.lake.snapshot import Snapshot
 from burler.singer import metadata as md
 from burler.singer.catalog import Catalog
 from burler.singer.messages import Schema
-from burler.singer.select import nearest, some
 from burler.singer.selection import deselected, prune, stream_selected, with_booleans
 from burler.storage.base import Store
+from burler.suggest import did_you_mean
+from burler.words import some
 
 _log = logging.getLogger("burler.lake")
 
@@ -185,7 +185,7 @@ def _selected(found: list[Found], catalog: Catalog) -> list[Found]:
     for id in catalog.entries:
         if id in wanted and id not in known:
             raise CatalogError(
-                f"the catalog selects stream '{id}', which is not among those that are read. {nearest(id, known)}"
+                f"the catalog selects stream '{id}', which is not among those that are read.{did_you_mean(id, known)} "
                 f"There are: {some(list(known))}. Make the catalog anew: burler lake read LAKE --discover"
             )
     return [one for one in found if one.id in wanted]
@@ -204,7 +204,7 @@ def _refuse_unknown_columns(streams: list[ReplayStream], asked: Asked) -> None:
             known |= set(properties_of(head_of(line, one.snapshot.folder).message))
     unknown = [name for name in asked.columns or () if name not in known]
     if unknown and streams:
-        hint = near(unknown[0], known)
+        hint = did_you_mean(unknown[0], known)
         raise UsageError(f"no stream that is read has the field '{unknown[0]}'. Fields: {some(sorted(known))}.{hint}")
 
 

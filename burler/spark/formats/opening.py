@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from burler.errors import UsageError
 from burler.spark.formats.base import Target
 from burler.spark.formats.databases import is_postgres, join_place, masked, split_place
 from burler.spark.formats.file_tables import FILE_FORMATS, KEEP, FileTarget, ParquetTarget, keep_versions
+from burler.suggest import nearest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,9 +91,9 @@ def check_format(kind: str, options: Mapping[str, str]) -> None:
         raise UsageError(f"engine 'session' knows the formats delta and iceberg, not '{name}'")
     if not _NAME.match(name):
         raise UsageError(f"'{kind}' is no name of a format. Formats: {', '.join(KNOWN)}, or one of Spark's own")
-    close = difflib.get_close_matches(name.lower(), KNOWN, 1, 0.8)
-    if close and name not in KNOWN:
-        raise UsageError(f"there is no format '{name}'. Did you mean '{close[0]}'?")
+    near = nearest(name, KNOWN, cutoff=0.8)
+    if near is not None and name not in KNOWN:
+        raise UsageError(f"there is no format '{name}'. Did you mean '{near}'?")
 
 
 def place_of(kind: str, out: str, tap_folder: str, stream_folder: str, tap_id: str, stream: str) -> str:

@@ -14,11 +14,12 @@ from burler.lake.reading.choice import Choice, no_such_version, versions_wanted
 from burler.lake.replay.state import Position
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.spark.lakefiles import Activation, LakeFile, LakeStream, SchemaVersion, lake_stream
-from burler.spark.lakesource.options import LakeOptions, did_you_mean
+from burler.spark.lakesource.options import LakeOptions
 from burler.spark.lakesource.pruned import only
 from burler.spark.lakesource.ranges import between
 from burler.spark.united import United, unite_stream
 from burler.storage.base import Store
+from burler.suggest import did_you_mean
 
 _log = logging.getLogger("burler.spark.singerlake")
 
@@ -53,9 +54,9 @@ def the_stream(store: Store, options: LakeOptions) -> tuple[str, str]:
         wanted = "/".join(one for one in (options.tap, options.stream) if one)
         if not wanted:
             raise UsageError(f"{store.url}: there is no stream in this lake.")
-        hint = did_you_mean(options.stream or wanted, {stream.lower(): stream for _, stream in there})
+        hint = did_you_mean(options.stream or wanted, [stream for _, stream in there])
         raise UsageError(
-            f"{store.url}: there is no stream '{wanted}' in this lake. {hint}It has (tap/stream): {shown}."
+            f"{store.url}: there is no stream '{wanted}' in this lake.{hint} It has (tap/stream): {shown}."
         )
     raise UsageError(
         f'{store.url}: which stream? Set option("stream", ...) and option("tap", ...). There are: {shown}.'
@@ -176,7 +177,7 @@ def united(lake: LakeStream, versions: Sequence[SchemaVersion], options: LakeOpt
     unknown = [name for name in options.fields if name not in names]
     if unknown:
         hint = did_you_mean(unknown[0], names)
-        raise UsageError(f"stream '{lake.stream}' has no field '{unknown[0]}'. {hint}Its fields: {', '.join(names)}.")
+        raise UsageError(f"stream '{lake.stream}' has no field '{unknown[0]}'.{hint} Its fields: {', '.join(names)}.")
     return only(whole, options.fields)
 
 

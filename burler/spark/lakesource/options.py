@@ -5,7 +5,6 @@ Spark hands every option over as text, and takes their names in any case.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any, Literal, TypeVar
 from burler.errors import UsageError
 from burler.lake.reading.choice import ALL_TIMES, Window, window
 from burler.spark.readoptions import ReadOptions
+from burler.suggest import did_you_mean
 
 READ_OPTIONS = (
     "path", "tap", "stream", "schema", "since", "until", "after_sequence", "to_sequence", "fields", "versions",
@@ -30,13 +30,6 @@ TASK_BYTES = 64 << 20
 Bad = Literal["fail", "keep"]
 Versions = Literal["active", "all"]
 _T = TypeVar("_T")
-
-
-def did_you_mean(wrong: str, known: Mapping[str, str] | Iterable[str]) -> str:
-    """``"Did you mean 'x'? "``, or nothing. ``known``: names, or what is shown of each by its lower-case name."""
-    shown = known if isinstance(known, Mapping) else {name: name for name in known}
-    close = difflib.get_close_matches(wrong, shown, n=1)
-    return f"Did you mean '{shown[close[0]]}'? " if close else ""
 
 
 class Texts:
@@ -58,9 +51,9 @@ class Texts:
         passing = {name.lower() for name in also}
         for name in self._given:
             if name not in spelled and name not in passing:
-                hint = did_you_mean(name, spelled)
+                hint = did_you_mean(name, spelled.values())
                 raise UsageError(
-                    f"format '{format}' has no option '{name}'. {hint}Its options: {', '.join(spelled.values())}."
+                    f"format '{format}' has no option '{name}'.{hint} Its options: {', '.join(spelled.values())}."
                 )
 
     def get(self, name: str) -> str | None:

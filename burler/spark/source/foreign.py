@@ -17,10 +17,12 @@ from burler.errors import CatalogError, DeclarationError, StreamError
 from burler.schema.refs import resolve_refs
 from burler.singer import metadata as md
 from burler.singer.catalog import CatalogEntry, catalog_from_wire
-from burler.singer.select import SelectRule, apply_select, nearest, some
+from burler.singer.select import SelectRule, apply_select
 from burler.singer.selection import fields_selected, prune
 from burler.spark.source.command import CATALOG, CONFIG, PROPERTIES, Command, Running
 from burler.spark.source.declared import Declared
+from burler.suggest import did_you_mean
+from burler.words import some
 
 logger = logging.getLogger(__name__)
 
@@ -129,8 +131,8 @@ def _entry(entries: Mapping[str, CatalogEntry], stream: str, source: str) -> Cat
             f"{source}: has {len(entries)} streams; say which by option 'stream'. Streams: {some(list(entries))}."
         )
     raise CatalogError(
-        f"{source}: {'several streams are' if named else 'no stream is'} called '{stream}'. "
-        f"{nearest(stream, entries)}Streams: {some(list(entries))}."
+        f"{source}: {'several streams are' if named else 'no stream is'} called '{stream}'."
+        f"{did_you_mean(stream, entries)} Streams: {some(list(entries))}."
     )
 
 

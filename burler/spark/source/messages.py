@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from burler.errors import BadRecordError, BatchError, StreamError
-from burler.singer.select import some
 from burler.spark.source.declared import Declared, layout_of, unknown_fields
 from burler.target.line_cut import LineCut
 from burler.target.lines import Message, bad, decode_all, exact, one_by_one
+from burler.words import some
 
 if TYPE_CHECKING:
     import pyarrow as pa

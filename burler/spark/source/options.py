@@ -6,7 +6,6 @@ runs.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 
 from burler.config.loading import parse_object, read_config_file
 from burler.errors import UsageError
+from burler.suggest import did_you_mean
 
 NAMES = (
     "app",
@@ -140,9 +140,7 @@ def _refuse_unknown(options: Mapping[str, str]) -> None:
             raise UsageError(
                 "format 'burler': load() takes no path. Name the app by option 'app', or a command by 'exec'."
             )
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"Did you mean '{close[0]}'? " if close else ""
-        raise UsageError(f"format 'burler': there is no option '{name}'. {hint}{_FOR_USERS}.")
+        raise UsageError(f"format 'burler': there is no option '{name}'.{did_you_mean(name, known)} {_FOR_USERS}.")
 
 
 def _is_json(text: str) -> bool:

@@ -107,7 +107,7 @@ def test_a_database_has_no_place_for_a_lake(spark: Any, tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"fromat": "delta"}, TypeError, "land does not take 'fromat'. Did you mean format?"),
+        ({"fromat": "delta"}, TypeError, "land does not take 'fromat'. Did you mean 'format'?"),
         ({"mode": "upsrt"}, UsageError, "mode is 'upsrt'; it must be append or upsert"),
         ({"lake_options": {}}, TypeError, "does not take 'lake_options'"),
     ],
