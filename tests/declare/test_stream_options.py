@@ -490,7 +490,10 @@ KEYED = {"replication_key": "at"}
             "has lookback, which is about the bookmark, but FULL_TABLE keeps none. Replicate it as INCREMENTAL, or",
         ),
         ({"a": {**KEYED, "resumable_by": "id"}}, "resumable_by is for FULL_TABLE streams, and it is INCREMENTAL: it"),
-        ({"a": {"resumable_by": "ID"}}, "resumable_by 'ID' is not in the schema. Did you mean 'id'? Its fields: id, at."),
+        (
+            {"a": {"resumable_by": "ID"}},
+            "resumable_by 'ID' is not in the schema. Did you mean 'id'? Its fields: id, at.",
+        ),
         (
             {"p": {}, "a": {"parent": "p", "resumable_by": "id"}},
             "resumable_by can't be kept here: its rows come in the run of 'p'. Leave it out, or set it there.",
