@@ -11,7 +11,7 @@ What to open for what:
     demands, reading_columns          what a schema demands of files with columns; their rows by it
     writer, open_files, batch_file, naming  rows into files and messages; files that are open; one of them; names
     storage, storage_*               where files lie
-    batching, expanding, expanding_*  ``burler batch pack`` and ``expand``
+    batching, expansion               ``burler batch pack`` and ``expand``
     converting, cleaning              ``burler batch convert`` and ``clean``
     native, native_*, exports         files that the source made; those that a tap's own code fetches
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from burler.batch.batching import pack
     from burler.batch.cleaning import prune
     from burler.batch.converting import convert
-    from burler.batch.expanding import expand
+    from burler.batch.expansion import expand
     from burler.batch.exports import ExportFiles
     from burler.batch.message import message_schema
     from burler.batch.native import BatchFiles as BatchFiles
@@ -43,7 +43,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
             "BatchReading": "reading",
             "ExportFiles": "exports",
             "read": "reading",
-            "expand": "expanding",
+            "expand": "expansion",
             "pack": "batching",
             "convert": "converting",
             "prune": "cleaning",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from burler.batch.allowed import Allowed
-from burler.batch.expanding import Expanded, Stopped
+from burler.batch.expansion import Expanded, Stopped
 from burler.batch.reading import BatchReading, read
 from burler.batch.storage import open_storage
 from burler.batch.tap_lines import Activation, Found, Piece, TapLines, never, nothing, once

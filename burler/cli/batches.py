@@ -22,7 +22,7 @@ from burler.words import counted
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
-    from burler.batch.expanding import Expanded
+    from burler.batch.expansion import Expanded
     from burler.cli.progress import Counter
     from burler.sinks.stdout import LineWriter
 
@@ -63,11 +63,11 @@ def expand(processes: int, storage_options: str | None, allow: Allowed) -> int:
     \b
     tap-anything --config c.json | burler batch expand | target-anything
     """
-    from burler.batch import expanding
+    from burler.batch import expansion
 
     options = read_options("--storage-options", storage_options)
     with piped("expand") as pipe:
-        done = expanding.expand(pipe.fd, pipe.write, processes=processes, options=options, allow=allow, **pipe.hooks)
+        done = expansion.expand(pipe.fd, pipe.write, processes=processes, options=options, allow=allow, **pipe.hooks)
     _say("expand", done)
     return 0
 
