@@ -15,6 +15,9 @@ from burler.formats.names import COMPRESSIONS
 from burler.formats.names import FORMATS as SPELLED
 from burler.singer.messages import Batch
 
+AGAIN = "Run the tap again with the last STATE that its target has stored."
+"""A state that the tap itself has kept (``--out-file``) may be past the file that can't be read."""
+
 
 @cache
 def message_schema() -> dict[str, Any]:

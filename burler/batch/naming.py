@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from burler.storage.base import MOST_OF_A_NAME
+
 NAME = re.compile(
     r"(?P<tap>[A-Za-z0-9_-][A-Za-z0-9_.-]*?)--(?P<stream>[A-Za-z0-9_.-]+)-(?P<run>[0-9a-f]{12})-(?P<number>[0-9]{5,})"
     r"\.(?:(?:jsonl|csv)(?:\.gz|\.zst)?|parquet|arrow)"
@@ -15,17 +17,11 @@ TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}-(?P<name>.*)")
 """A file that is being written. Of a long name it has the beginning alone."""
 
 _ALLOWED = re.compile(r"[A-Za-z0-9_./-]*")
-_MOST_BYTES = 200  # with what stands before it, a hidden name has no more than the 255 bytes that a name may have
 
 
 def is_plain(text: str) -> bool:
     """Whether a text has only characters that burler puts into the names of batch files."""
     return _ALLOWED.fullmatch(text) is not None
-
-
-def hidden_name(name: str, digits: str) -> str:
-    """The name that a file has while it is written. ``digits``: 16 hexadecimal ones, random."""
-    return f".tmp-{digits}-{name[:_MOST_BYTES]}"
 
 
 def is_ours(name: str, prefix: str = "") -> bool:
@@ -39,7 +35,7 @@ def is_hidden(name: str, prefix: str = "") -> bool:
     if found is None or not found["name"].startswith(prefix):
         return False
     rest = found["name"][len(prefix) :]
-    return len(found["name"]) == _MOST_BYTES or NAME.fullmatch(rest) is not None
+    return len(found["name"]) == MOST_OF_A_NAME or NAME.fullmatch(rest) is not None
 
 
 def is_ours_below(path: str, prefix: str = "") -> bool:

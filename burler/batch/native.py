@@ -23,8 +23,8 @@ from burler.batch_config import CSV_DEFAULTS, FORMATS
 from burler.config.secrets import hide
 from burler.context import running
 from burler.errors import DeclarationError
-from burler.files import names
 from burler.formats.names import COMPRESSIONS, format_of, split_name
+from burler.storage import location
 from burler.storage.location import local_path
 
 PACKINGS = ("none", "gzip", "zstd", "bz2", "xz")
@@ -64,7 +64,7 @@ class BatchFiles:
     is_batch_files: ClassVar[bool] = True  # by this the engine knows them
 
     def __repr__(self) -> str:
-        shown = ", ".join(names.shown(url) for url in self.urls[:3]) + (", ..." if len(self.urls) > 3 else "")
+        shown = ", ".join(location.shown(url) for url in self.urls[:3]) + (", ..." if len(self.urls) > 3 else "")
         return f"<BatchFiles {shown} ({self.format}, {self.compression or 'none'})>"
 
     def __iter__(self) -> Iterator[Any]:
@@ -178,7 +178,8 @@ def _absolute(given: Any) -> str:
         for secret in user.split(":"):
             hide(secret)
         raise _wrong(
-            f"a URL with credentials in it ({names.shown(f'{parts.scheme}://***@{_host}')}): it would go into messages."
+            f"a URL with credentials in it ({location.shown(f'{parts.scheme}://***@{_host}')}): it would go into "
+            "messages."
             "\n  Give them to the store's library: storage_options={...}, or its environment variables."
         )
     if parts.query:
@@ -211,7 +212,7 @@ def _united(
         raise _wrong(f"compression {compression!r:.40} is not known. Known: {', '.join(PACKINGS)}.")
     kinds = {kind for kind, _packing, _tabs in said}
     packings = {packing for _kind, packing, _tabs in said}
-    example = names.shown(urls[0]) if urls else ""
+    example = location.shown(urls[0]) if urls else ""
     if len(kinds) > 1 or (len(packings) > 1 and compression is None):
         raise _wrong("these files are written in several ways, as their names say.\n  Yield one batch_files for each.")
     named, packed = kinds.pop(), packings.pop() if len(packings) == 1 else None

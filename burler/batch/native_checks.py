@@ -14,9 +14,8 @@ from burler.batch.native import BatchFiles
 from burler.batch.native_head import MOST_BYTES, STEP_BYTES, Head, open_file, size_of
 from burler.errors import BatchError, FileError
 from burler.extras import require
-from burler.files.names import shown
 from burler.log_settings import near
-from burler.storage.location import local_path
+from burler.storage.location import local_path, shown
 
 _BOM = b"\xef\xbb\xbf"
 _PARQUET_MAGIC = b"PAR1"

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from burler.errors import BatchError, FileError
-from burler.files.names import shown
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.names import kind_of, shown_kind
-from burler.storage.location import local_path
+from burler.storage.location import local_path, shown
 
 STEP_BYTES = 1 << 16
 MOST_BYTES = 1 << 24

@@ -23,12 +23,11 @@ import msgspec
 from burler.batch.allowed import Allowed
 from burler.batch.decoders import Page, decode
 from burler.batch.demands import with_keys
-from burler.batch.message import batch_of
+from burler.batch.message import AGAIN, batch_of
 from burler.batch.urls import open_url, shown, size_of_url
 from burler.batch_config import Encoding
 from burler.errors import BatchError, BurlerError, MessageError, MissingExtra
 from burler.singer.messages import Batch, Schema, encode, format_time, parse_line
-from burler.storage.faults import AGAIN
 
 if TYPE_CHECKING:
     import pyarrow as pa

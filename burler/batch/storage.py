@@ -6,29 +6,54 @@ storage gives back is the URL that goes into a message; it holds no credential, 
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
-from urllib.parse import urlsplit
+from typing import Any
 
-from burler.batch.naming import is_plain
+from burler.batch.naming import is_hidden, is_plain
 from burler.batch_config import BatchStorage
-from burler.config.secrets import raw_secrets
-from burler.errors import ConfigError
-from burler.storage.location import hide_options, local_path
+from burler.clock import LAST_SECONDS, briefly
+from burler.config.secrets import hide
+from burler.errors import BurlerError, ConfigError
+from burler.localfile import Cures
+from burler.storage import open_location
+from burler.storage.base import FileStore, OutcomeUnknown
+from burler.storage.faults import faults, said
+from burler.storage.location import Location, Words, folder_of
 
 logger = logging.getLogger("burler")
 
-_SCHEME = re.compile(r"(file|[a-z][a-z0-9+.-]+(?=:/)):", re.IGNORECASE)
+WORDS = Words(
+    place="batch_config.storage.root",
+    options="batch_config.storage.options",
+    use="writing batch files",
+    cures=Cures(
+        refused="Check the owner and the rights of the folder for batch files (batch_config.storage.root).",
+        full="Make room and run again: no message names this file. 'burler batch clean' removes old batch files.",
+        no_links="The file system can't do what batch files need: use another for batch_config.storage.root.",
+        too_long="Use a shorter batch_config.storage.prefix.",
+        other="Check the disk and run again: no message names this file.",
+    ),
+    again="Run again: no message names this file.",
+    wrong=ConfigError,
+)
 _UNSAYABLE = re.compile(r"[?#%\x00-\x1f\x7f]|::")
-_SIGNED = re.compile(r"[?&](?:sig|sv|se|x-amz-[a-z-]+|x-goog-[a-z-]+|signature|token|key|password)=", re.IGNORECASE)
 _MOST_CHARACTERS = 100
+_MOST_S3_SECONDS = 7 * 86_400
 
 
-class NewBatchFile(Protocol):
+class NewBatchFile:
     """A batch file while it is written; nobody sees it before ``publish``. One that is dropped is discarded."""
+
+    def __init__(self, storage: Storage, name: str) -> None:
+        self._storage, self._path = storage, storage._path(name)
+        folder, _, own = self._path.rpartition("/")
+        self._file = storage.store.new_file(folder, own)
+        self._published = False
 
     def write(self, data: bytes | bytearray | memoryview, /) -> None:
         """Append bytes.
@@ -36,6 +61,11 @@ class NewBatchFile(Protocol):
         Raises:
             StorageError: the place is full, or gone. UsageError: it can't be written to.
         """
+        try:
+            self._file.write(data)
+        except BaseException:
+            self.discard()
+            raise
 
     def publish(self, name: str | None = None) -> str:
         """Make the file durable and visible; the URL for the manifest.
@@ -47,42 +77,118 @@ class NewBatchFile(Protocol):
             FileExistsError: there is a file of that name; it is untouched, and so is this one.
             StorageError: see ``write``. Nothing stands under the name, and the file is discarded.
         """
+        path = self._path if name is None else self._storage._path(name)
+        try:
+            self._file.publish(path)
+        except FileExistsError:
+            raise
+        except BaseException as error:
+            self.discard()
+            if isinstance(error, OutcomeUnknown):  # it may be there, and no message will name it
+                with briefly(LAST_SECONDS):
+                    self._remove(path)
+            raise
+        self._path, self._published = path, True
+        return self._storage.url(path)
 
     def discard(self) -> None:
         """Remove what was written. Safe at any time, and again; never touches a published file, never fails."""
+        self._file.discard()
 
     def withdraw(self) -> None:
         """Remove a file that was published and whose message did not go out. Never fails: what can't be removed is said
         in the log."""
+        self.discard()
+        if self._published:
+            self._published = False
+            self._remove(self._path)
+
+    def _remove(self, path: str) -> None:
+        try:
+            self._storage.store.remove(path)
+        except BurlerError as error:
+            name = self._storage.store.locate(path)
+            logger.warning("batch file %s, whose message did not go out, can't be removed: %s", name, error)
 
 
-class Storage(Protocol):
-    """A place for batch files. Methods may be called by several threads, those of one file by one at a time."""
+class Storage:
+    """A place for batch files. Methods may be called by several threads, those of one file by one at a time.
 
-    @property
-    def root(self) -> str:
-        """The place as a URL, without credentials."""
+    Attributes:
+        root: the place as a URL, without credentials.
+    """
+
+    def __init__(self, location: Location, prefix: str) -> None:
+        self.location, self.prefix = location, prefix
+        self.store: FileStore = open_location(location, probing=False)
+        self.root = location.url if location.folder is None else f"file://{location.folder}"
 
     def new_file(self, name: str) -> NewBatchFile:
         """Begin a file; the prefix is put before ``name``. Folders are made.
 
         Raises:
-            FileExistsError: a file of this name is known to be there.
             StorageError, UsageError: the place can't be written to.
         """
+        return NewBatchFile(self, name)
+
+    def url(self, path: str) -> str:
+        """The URL of a file."""
+        return f"{self.root}/{path}"
 
     def presign(self, url: str, seconds: int) -> str:
-        """A URL with which anybody can read a published file for so many seconds.
+        """A URL with which anybody can read a published file for so many seconds. The signature is hidden from logs and
+        errors of this process.
 
         Raises:
             StorageError: the store did not sign it.
         """
+        with faults(url, "signed", self.location.words):
+            signed = self.store.sign(url.removeprefix(f"{self.root}/"), seconds)
+        hide(signed.partition("?")[2])
+        return signed
 
     def leftovers(self) -> list[str]:
         """Temporary files under the prefix whose process is dead, as URLs. Remote stores keep none that can be told."""
+        return [self.url(path) for path in self._left()]
 
     def remove_leftovers(self) -> int:
-        """Remove them; how many."""
+        """Remove them; how many. One line in the log, if there were any."""
+        count = sum(self.store.remove_left(path, old=False) for path in self._left())
+        if count:
+            what = "file" if count == 1 else "files"
+            place = self.store.locate(self.prefix + "x").rpartition("/")[0]
+            logger.info("batch files: %d temporary %s of killed runs removed from %s.", count, what, place)
+        return count
+
+    def _left(self) -> list[str]:
+        folder, _, own = self.prefix.rpartition("/")
+        return [path for path in self.store.leftovers(folder) if is_hidden(path.rpartition("/")[2], own)]
+
+    def _path(self, name: str) -> str:
+        if not is_plain(name) or "/" in name or name.startswith("."):
+            raise ValueError(f"a batch file can't be named {name!r}")
+        return self.prefix + name
+
+    def _check(self, presign_seconds: int | None) -> None:
+        self.store.try_writing(self.prefix.rpartition("/")[0])
+        if presign_seconds is None:
+            return
+        scheme = self.location.scheme
+        cure = f"Leave it out, or use a store and credentials that sign URLs ({scheme}:// does not)."
+        if scheme in ("s3", "s3a") and presign_seconds > _MOST_S3_SECONDS:
+            raise ConfigError(
+                f"batch_config.presign_seconds: {presign_seconds} is more than a signature of S3 can last: "
+                f"{_MOST_S3_SECONDS} (7 days)."
+            )
+        try:
+            signed = self.store.sign("probe", presign_seconds)
+        except NotImplementedError:
+            raise ConfigError(f"batch_config.presign_seconds: {scheme}:// has no signed URLs. {cure}") from None
+        except Exception as error:  # keys that can't sign, each library in its own words
+            raise ConfigError(f"batch_config.presign_seconds: no URL can be signed: {said(error)}.\n  {cure}") from None
+        if "?" not in signed:
+            raise ConfigError(f"batch_config.presign_seconds: no URL is signed without credentials. {cure}")
+        hide(signed.partition("?")[2])
 
 
 def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -> Storage:
@@ -97,11 +203,9 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
         is not installed. UsageError: a folder or bucket that is not there or must not be used.
         StorageError: the store does not answer.
     """
-    hide_options(storage.options)
-    check_root(storage.root)
+    location = locate(storage.root, options=storage.options)
     check_prefix(storage.prefix)
-    folder = root_path(storage.root, "batch_config.storage.root")
-    if folder is not None:
+    if location.folder is not None:
         if presign_seconds is not None:
             raise ConfigError(
                 "batch_config.presign_seconds: files of a folder have no signed URLs. Leave it out, or give a "
@@ -112,17 +216,15 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
                 f"batch_config.storage.options are for stores, and batch_config.storage.root '{storage.root}' is a "
                 f"folder of this machine.\n  Did you mean {_as_bucket(storage.root)}? Else leave the options out."
             )
-        from burler.batch.storage_local import LocalStorage
-
-        opened: Storage = LocalStorage(folder, storage.prefix)
-    else:
-        from burler.batch.storage_remote import RemoteStorage
-
-        if storage.root.lower().startswith("memory:"):
-            logger.warning(
-                "batch_config.storage.root %s: its files end with this process; no target can read them.", storage.root
-            )
-        opened = RemoteStorage(storage.root, storage.prefix, storage.options, presign_seconds=presign_seconds)
+    elif location.scheme == "memory":
+        logger.warning(
+            "batch_config.storage.root %s: its files end with this process; no target can read them.", storage.root
+        )
+    elif location.scheme in ("s3", "s3a") and presign_seconds is not None:  # the signature that all regions take
+        config = {"signature_version": "s3v4", **(storage.options.get("config_kwargs") or {})}
+        location = dataclasses.replace(location, options={**storage.options, "config_kwargs": config})
+    opened = Storage(location, storage.prefix)
+    opened._check(presign_seconds)
     opened.remove_leftovers()
     return opened
 
@@ -132,48 +234,25 @@ def _as_bucket(root: str) -> str:
     return "s3://bucket/folder" if root.startswith((".", "/", "~", "file:")) else f"s3://{root}"
 
 
-def check_root(url: str, name: str = "batch_config.storage.root") -> None:
-    """Refuse a root that names credentials, or that URLs in messages can't name: real targets take the characters of a
-    URL as they stand and decode none, so a root's own characters are written plainly, and those that mean
-    something in a URL are refused.
-
-    Args:
-        name: what errors call it.
+def locate(root: str, words: Words = WORDS, options: Mapping[str, Any] | None = None) -> Location:
+    """The place of batch files. Real targets take the characters of a URL as they stand and decode none: so those of a
+    folder are written plainly, and those that mean something in a URL are refused. Paths are made absolute; links in
+    them stay.
 
     Raises:
-        ConfigError: so, with the cure. The error does not show the credentials.
+        ConfigError: so, with the cure; and what ``Location.parse`` raises.
     """
-    folder = root_path(url, name)
-    if folder is None:
-        _check_remote(url, name)
-    said = url if folder is None else str(folder)
-    wrong = _UNSAYABLE.search(said)
-    if wrong or not said.isprintable():
+    location = Location.parse(root, words, options)
+    if location.folder is None:
+        return location
+    path = os.path.abspath(location.folder)  # noqa: PTH100  # resolve() would follow links
+    wrong = _UNSAYABLE.search(path)
+    if wrong or not path.isprintable():
         raise ConfigError(
-            f"{name}: {said!r} has {wrong[0] if wrong else 'a character'!r} in it, and readers of BATCH messages do "
-            "not agree on what that means in a URL.\n  Give a folder without it; a link to this one will do."
+            f"{words.place}: {path!r} has {wrong[0] if wrong else 'a character'!r} in it, and readers of BATCH "
+            "messages do not agree on what that means in a URL.\n  Give a folder without it; a link will do."
         )
-
-
-def _check_remote(url: str, name: str) -> None:
-    scheme, _, rest = url.partition("://")
-    if ":" in rest.partition("/")[0].rpartition("@")[0] or any(raw_secrets(url)):
-        what = "a user and password"
-    elif _SIGNED.search(url):
-        what = "a signature or key"
-    elif scheme.lower() in ("http", "https"):
-        raise ConfigError(
-            f"{name}: {scheme}:// can't be written to. Give a folder, s3://bucket/folder, or another store that fsspec "
-            "writes to."
-        )
-    elif ".." in rest.split("/") or not rest.strip("/"):
-        raise ConfigError(f"{name}: {url!r} names no folder of a store. Give one, such as s3://bucket/folder.")
-    else:
-        return
-    raise ConfigError(
-        f"{name}: a {scheme}:// URL with {what} in it would show them in every BATCH message.\n"
-        "  Put them into batch_config.storage.options, or into the environment that the store's library reads."
-    )
+    return dataclasses.replace(location, url=path, folder=Path(path))
 
 
 def check_prefix(prefix: str, name: str = "batch_config.storage.prefix") -> None:
@@ -192,32 +271,10 @@ def check_prefix(prefix: str, name: str = "batch_config.storage.prefix") -> None
 
 
 def root_path(url: str, name: str = "storage") -> Path | None:
-    """The absolute path that a root of this machine means; None for a URL of another store. Of ``file:`` URLs see
-    ``burler.storage.location``, paths are as they are; links in them stay.
+    """The absolute path that a root of this machine means; None for a URL of another store.
 
     Raises:
         ConfigError: neither a path nor a URL: ``s3:/bucket``, a ``file:`` URL of another machine.
     """
-    scheme = _SCHEME.match(url)
-    if scheme is None:
-        path = str(Path(url).expanduser()) if url.startswith("~") else url
-    elif scheme[1].lower() == "file":
-        path = _of_file_url(url)
-        if not path.startswith("/"):
-            raise ConfigError(f"{name}: {url!r} names no folder of this machine. Give file:///folder, or the path.")
-    elif not url[scheme.end() :].startswith("//"):
-        raise ConfigError(f"{name}: {url!r} is no URL. Did you mean {scheme[1]}://{url[scheme.end() :].lstrip('/')}?")
-    else:
-        return None
-    if not url or "\0" in path:
-        raise ConfigError(f"{name}: it is empty or no path. Give a folder, such as ./batches, or s3://bucket/folder.")
-    return Path(os.path.abspath(path))  # noqa: PTH100  # resolve() would follow links
-
-
-def _of_file_url(url: str) -> str:
-    """The path of a ``file:`` URL; nothing where it says more than a path of this machine."""
-    parts = urlsplit(url)
-    try:
-        return "" if parts.query or parts.fragment else str(local_path(url))
-    except OSError:
-        return ""
+    folder = folder_of(url, dataclasses.replace(WORDS, place=name))
+    return None if folder is None else Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow links

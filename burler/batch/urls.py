@@ -16,12 +16,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
 from burler.batch.allowed import Allowed, Refused
+from burler.batch.message import AGAIN
 from burler.config.secrets import hide
-from burler.errors import BatchError, BurlerError
-from burler.files import names
-from burler.storage.faults import AGAIN, is_about_options, open_filesystem, said
-from burler.storage.location import hide_options, local_path
+from burler.errors import BatchError, BurlerError, ConfigError
+from burler.localfile import Cures
+from burler.storage import location
+from burler.storage.faults import is_about_options, open_filesystem, said
+from burler.storage.location import Words, hide_options, local_path
 
+_READING = Words(
+    "a batch file's URL", "the storage options", "reading batch files", Cures(refused=""), wrong=ConfigError
+)
 _PIECE_BYTES = 1 << 20
 _BLOCK_BYTES = 4 << 20
 """Asked of a store at once; about twice as much is held."""
@@ -29,7 +34,7 @@ _BLOCK_BYTES = 4 << 20
 
 def shown(url: str) -> str:
     """A URL as people may see it: without what stands behind ``?`` in those of other machines, without passwords."""
-    return names.shown(url.partition("?")[0] if "://" in url and not url.lower().startswith("file:") else url)
+    return location.shown(url.partition("?")[0] if "://" in url and not url.lower().startswith("file:") else url)
 
 
 def open_url(
@@ -115,7 +120,7 @@ class _Failure:
             raise self.text(f"can't be {doing}: {said(error)}", _cure(error)) from None
 
     def _missing(self, error: FileNotFoundError, doing: str) -> NoReturn:
-        from burler.files.store_errors import is_gone
+        from burler.storage.faults import is_gone
 
         if not is_gone(error):
             raise self.text(f"can't be {doing}: {said(error)}") from None
@@ -177,13 +182,7 @@ def _open_local(url: str, allowed: Allowed, failure: _Failure) -> BinaryIO:
 def _store(url: str, options: dict[str, Any], allowed: Allowed, failure: _Failure) -> tuple[Any, str]:
     with failure.of("opened"):
         allowed.store(url, options)
-        store, path = open_filesystem(
-            url,
-            options,
-            needed_for=f"reading {shown(url)}",
-            name="a batch file's URL",
-            options_name="the storage options",
-        )
+        store, path = open_filesystem(url, options, _READING)
         allowed.opened_store(store)
         return store, path
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from burler.batch.allowed import Allowed, Refused
+from burler.batch.message import AGAIN
 from burler.errors import BatchError
-from burler.files import names
 from burler.http.prepared import location_of
-from burler.storage.faults import AGAIN, said
+from burler.storage import location
+from burler.storage.faults import said
 
 if TYPE_CHECKING:
     import requests
@@ -147,7 +148,7 @@ def _followed(url: str, headers: Mapping[str, str], allowed: Allowed, more: Mapp
                 if url is first:
                     raise
                 raise Refused(
-                    f"it redirects to '{names.shown(url.partition('?')[0])}': {refused}", refused.cure
+                    f"it redirects to '{location.shown(url.partition('?')[0])}': {refused}", refused.cure
                 ) from None
             if not response.is_redirect:
                 return response

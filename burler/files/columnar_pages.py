@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from burler.errors import FileError
 from burler.extras import require
 from burler.files.csv_pages import Table
-from burler.files.names import shown
 from burler.files.record_batches import NotWhole, OtherFormat, record_batches
+from burler.storage.location import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa

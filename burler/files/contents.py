@@ -16,13 +16,13 @@ from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table, csv_batches
 from burler.files.json_pages import Peeked, json_document_page, json_line_pages
 from burler.files.listing import File
-from burler.files.names import printable
 from burler.files.store_errors import StoreFile, named, said
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.names import COMPRESSIONS, format_of, split_name
 from burler.formats.zipped import members
 from burler.numbers import is_count
+from burler.storage.location import printable
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
 """What files hold. ``jsonl``: an object a line. ``json``: one document, or an array."""

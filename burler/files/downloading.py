@@ -14,9 +14,9 @@ from urllib.parse import unquote, urlsplit
 from burler.errors import DeclarationError, FileError
 from burler.extras import require
 from burler.files.listing import File
-from burler.files.names import shown
 from burler.formats.compression import PIECE_BYTES
 from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, format_of_media_type, kind_of
+from burler.storage.location import shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from burler.errors import BurlerError, DeclarationError, HttpError, NotFoundErro
 from burler.files.contents import Contents, Options
 from burler.files.csv_options import Csv
 from burler.files.downloading import Part, downloaded, parts_of
-from burler.files.names import shown
 from burler.files.pages import table_of
 from burler.files.polling import Polling, TooLong
+from burler.storage.location import shown
 
 logger = logging.getLogger("burler")
 

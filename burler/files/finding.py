@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from burler.errors import FileError
-from burler.files.names import shown
-from burler.files.store_errors import fact, is_gone
+from burler.storage.faults import fact, is_gone
+from burler.storage.location import shown
 
 
 def listed(store: Any, path: str, pattern: str) -> list[dict[str, Any]] | None:

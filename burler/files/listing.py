@@ -16,8 +16,8 @@ from burler.errors import DeclarationError, FileError
 from burler.extras import require, require_store
 from burler.files import store_times
 from burler.files.finding import listed, marks_of
-from burler.files.names import is_web, printable, shown, without_query
-from burler.files.store_errors import fact, is_gone
+from burler.storage.faults import fact, is_gone
+from burler.storage.location import is_web, printable, shown, without_query
 
 logger = logging.getLogger("burler")
 

@@ -14,8 +14,8 @@ from burler.errors import FileError
 from burler.files.contents import Contents, Options
 from burler.files.csv_pages import Table
 from burler.files.listing import File, Found, again, find
-from burler.files.names import shown
 from burler.files.progress import Progress
+from burler.storage.location import shown
 from burler.words import counted
 
 logger = logging.getLogger("burler")

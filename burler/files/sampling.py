@@ -15,11 +15,11 @@ from burler.files.contents import Contents, Options
 from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table
 from burler.files.listing import File, find, patterns_of
-from burler.files.names import shown
 from burler.files.text_columns import narrowing
 from burler.numbers import is_count
 from burler.pipeline.pages import JsonPage, PageError, rows_of
 from burler.schema.infer import DEFAULT_FORMATS, DEFAULT_MAP_KEYS, Inference
+from burler.storage.location import shown
 
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)

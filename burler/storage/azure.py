@@ -1,17 +1,18 @@
-"""Lakes on Azure Blob Storage: conditional requests through adlfs' own client; tags are ETags.
+"""Azure Blob Storage: conditional requests through adlfs' own client; tags are ETags.
 
 adlfs can create exclusively, and knows no way to replace under a condition: so the client that it holds is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, BinaryIO, TypeVar
 
 from burler.extras import require
 from burler.storage.base import StoredFile
-from burler.storage.bucket import ABSENT, MARK, Head, Piece, Verdict
-from burler.storage.object_faults import filesystem
+from burler.storage.bucket import ABSENT, MARK, FilesystemBucket, Head, Piece, Verdict
+from burler.storage.faults import open_filesystem
+from burler.storage.location import Location
 
 Result = TypeVar("Result")
 
@@ -24,15 +25,12 @@ _EXISTS = ("BlobAlreadyExists", "ConditionNotMet", "TargetConditionNotMet")
 _BUSY = (408, 429)
 
 
-class AzureBucket:
+class AzureBucket(FilesystemBucket):
     """See ``Bucket``: a container."""
 
     keeps_conditions = None
     wrong_tag = '"0x1"'
     in_order = True
-
-    def __init__(self, filesystem: Any, container: str) -> None:
-        self._fs, self._container = filesystem, container
 
     def verdict(self, error: BaseException) -> Verdict:
         """See ``Bucket.verdict``."""
@@ -97,7 +95,7 @@ class AzureBucket:
         """See ``Bucket.list``."""
 
         async def page() -> tuple[list[StoredFile], str]:
-            async with self._fs.service_client.get_container_client(self._container) as client:
+            async with self._fs.service_client.get_container_client(self._bucket) as client:
                 found = client.list_blobs(
                     name_starts_with=prefix, results_per_page=most or _PAGE, include=["metadata"], **_ONCE
                 )
@@ -114,7 +112,7 @@ class AzureBucket:
         """See ``Bucket.folders``."""
 
         async def walk() -> set[str]:
-            async with self._fs.service_client.get_container_client(self._container) as client:
+            async with self._fs.service_client.get_container_client(self._bucket) as client:
                 found = client.walk_blobs(name_starts_with=prefix, delimiter="/", **_ONCE)
                 return {one.name[len(prefix) : -1] async for one in found if one.name.endswith("/")}
 
@@ -122,7 +120,7 @@ class AzureBucket:
 
     def _ask(self, key: str, act: Callable[[Any], Awaitable[Result]], size: int = 0) -> Result:
         async def asked() -> Result:
-            async with self._fs.service_client.get_blob_client(self._container, key) as client:
+            async with self._fs.service_client.get_blob_client(self._bucket, key) as client:
                 return await act(client)
 
         return self._run(asked, size)
@@ -147,7 +145,7 @@ def _unchanged(condition: str | None) -> dict[str, Any]:
     """What the client is told so that a blob is changed only while it has a tag."""
     if not condition:
         return {}
-    core = require("azure.core", extra="azure", needed_for="a lake on Azure")
+    core = require("azure.core", extra="azure", needed_for="conditional requests on Azure")
     return {"etag": condition, "match_condition": core.MatchConditions.IfNotModified}
 
 
@@ -157,8 +155,9 @@ def _whole(about: Any) -> int:
     return int(size) if size.isdigit() else int(about.size)
 
 
-def connect(url: str, options: Mapping[str, Any]) -> tuple[AzureBucket, str]:
+def connect(location: Location) -> tuple[AzureBucket, str]:
     """The container of an ``az://`` or ``abfs://`` URL, and the path in it. See ``objects.Connect``."""
-    opened, path = filesystem(url, {"use_listings_cache": False, **options})
+    options = {"use_listings_cache": False, **location.options}
+    opened, path = open_filesystem(location.url, options, location.words, own=True)
     container, _, inside = path.partition("/")
     return AzureBucket(opened, container), inside.strip("/")

@@ -1,12 +1,12 @@
 """The interface that every store fulfils.
 
-What a lake needs of a store is little, and all of its safety rests on it:
+What lake and BATCH need of a store is little, and all of their safety rests on it:
 
 * ``create`` makes a file with its whole content, or fails because there is one;
 * ``replace`` is compare-and-swap: it succeeds only if the file still has the tag that was read;
 * a data file is written under a name no reader sees, and published under a name that was free.
 
-Paths are relative to the lake, with ``/`` between components (see ``burler.lake.layout``).
+Paths are relative to the store's folder, with ``/`` between components.
 
 The stores: ``local`` (a folder), ``memory`` (this process), ``s3``, ``gcs``, ``azure`` (objects, by conditional
 requests; what they share stands in ``objects``), ``fsspec_store`` (whatever else fsspec reaches, for a single writer).
@@ -15,7 +15,8 @@ requests; what they share stands in ``objects``), ``fsspec_store`` (whatever els
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
@@ -38,6 +39,8 @@ class Blob:
     tag: str
 
 
+MOST_OF_A_NAME = 200
+"""Of a name in a hidden name: with what stands before it, that has no more than the 255 bytes that a name may have."""
 UNKNOWN_TIME = math.inf
 """Of a file of which its store does not say when it was written: behind all times, so that it is never old."""
 
@@ -47,7 +50,7 @@ class StoredFile:
     """What a listing knows of a file.
 
     Attributes:
-        path: relative to the lake.
+        path: relative to the store's folder.
         size_bytes: as stored (compressed).
         modified: when it was written, in seconds since 1970 by the store's clock; ``UNKNOWN_TIME`` where that does not
             say.
@@ -91,7 +94,7 @@ class NewFile(Protocol):
 
 
 class Store(Protocol):
-    """A place for lakes.
+    """A place for files: a lake, or a folder of batch files.
 
     Every method may raise ``StorageError``, or ``UsageError`` if the place itself is wrong.
     """
@@ -141,18 +144,25 @@ class Store(Protocol):
         A folder that does not exist has no files.
         """
 
-    def files(self, folder: str, /, *, hidden: bool = False) -> Iterator[StoredFile]:
+    def files(
+        self, folder: str, /, *, hidden: bool = False, unreadable: Callable[[str, OSError], object] | None = None
+    ) -> Iterator[StoredFile]:
         """As ``walk``, with what a listing knows of each file. One paged listing on object stores, however deep.
 
         Args:
             hidden: also names and folders that begin with ``.``: temporary files (``.tmp-...``), sidecars of locks.
+            unreadable: takes (path, error) of each folder below that this user may not list; None: it is an error.
         """
 
     def folders(self, folder: str, /) -> list[str]:
         """Names of the folders directly inside ``folder``, sorted; hidden ones left out."""
 
-    def new_file(self, folder: str, /) -> NewFile:
-        """Begin a data file that will be published inside ``folder``."""
+    def new_file(self, folder: str, /, name: str = "") -> NewFile:
+        """Begin a data file that will be published inside ``folder``.
+
+        Args:
+            name: stands in the hidden name that the file has on a disk while it is written.
+        """
 
     def open(self, path: str, /) -> BinaryIO:
         """A file for reading from its start.
@@ -168,12 +178,56 @@ class Store(Protocol):
         """Try, without waiting, to hold a sign of life beside ``path`` that the kernel drops when this process ends.
         None: this store knows no such thing."""
 
+    def look(self, folder: str, /) -> bool:
+        """Whether anything is below ``folder``: asked before anything else is done.
+
+        Raises:
+            UsageError: no such bucket, no rights. StorageError: no answer within a short time.
+        """
+
+
+class FileStore(Store, Protocol):
+    """A store whose files others read by their URLs: what BATCH needs beside the rest."""
+
+    def try_writing(self, folder: str, /) -> None:
+        """Ask for something, so that it shows now if nothing can be written to ``folder``. Who may only write may not
+        look: that is no error.
+
+        Raises:
+            UsageError, StorageError: as ``look``.
+        """
+
+    def sign(self, path: str, seconds: int, /) -> str:
+        """A URL with which anybody can read a file for so long.
+
+        Raises:
+            NotImplementedError: there is no such thing here. And what the store's library raises.
+        """
+
+    def leftovers(self, folder: str, /) -> list[str]:
+        """Hidden files directly inside ``folder`` that a process was writing which has ended, as far as one can know:
+        on disks."""
+
+    def remove_left(self, path: str, /, *, old: bool, dry_run: bool = False) -> bool:
+        """Remove a hidden file if the process that was writing it has ended; whether it has. Where nobody knows,
+        ``old`` decides."""
+
+    def abort_uploads(
+        self, folder: str, wanted: Callable[[str], bool], /, *, before: float, dry_run: bool = False
+    ) -> Iterator[StoredFile]:
+        """Abort uploads of files below ``folder`` that were begun before a time (seconds since 1970) and never ended.
+        S3 keeps their parts, and bills them, for ever; on other stores there are none.
+
+        Args:
+            wanted: whether an upload is meant, by the path of its file in ``folder``.
+        """
+
 
 def check_path(path: str, url: str) -> list[str]:
-    """The components of a path of the lake.
+    """The components of a path of the store.
 
     Raises:
-        LakeError: it leads out of the lake, or nowhere. ``url`` is what the error calls the lake.
+        LakeError: it leads out of the store, or nowhere. ``url`` is what the error calls the store.
     """
     parts = path.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
@@ -181,6 +235,21 @@ def check_path(path: str, url: str) -> list[str]:
     return parts
 
 
+def check_folder(path: str, url: str) -> list[str]:
+    """``check_path`` of a folder; the store itself is the folder ``""``."""
+    return check_path(path, url) if path else []
+
+
 def is_hidden(path: str) -> bool:
     """Whether a path, or a folder in it, begins with ``.``; readers never see it."""
     return path.startswith(".") or "/." in path
+
+
+def hidden_name(name: str = "", digits: str = "") -> str:
+    """A name that nobody sees for a file that is being written: of its own to be, the beginning.
+
+    Args:
+        digits: 16 hexadecimal ones; random if they are not given.
+    """
+    digits = digits or secrets.token_hex(8)
+    return f".tmp-{digits}-{name[:MOST_OF_A_NAME]}" if name else f".tmp-{digits}"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import enum
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from burler.clock import Pace, patience_left
 from burler.storage.base import OutcomeUnknown, StoredFile
@@ -64,6 +64,15 @@ class Piece:
     size_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An upload in parts that was begun, at a time in seconds since 1970, and has not ended."""
+
+    key: str
+    id: str
+    begun: float
+
+
 class Bucket(Protocol):
     """A bucket (container) of an object store, asked once a call. Keys are whole.
 
@@ -104,6 +113,39 @@ class Bucket(Protocol):
 
     def folders(self, prefix: str) -> set[str]:
         """What stands between ``prefix`` and the next ``/`` of the keys that have one."""
+
+    def try_upload(self, key: str) -> None:
+        """Ask whether these credentials may write, without writing, where there is a way to."""
+
+    def sign(self, key: str, seconds: int) -> str:
+        """A URL with which anybody can read an object for so long."""
+
+    def uploads(self, prefix: str) -> Iterable[Upload]:
+        """Uploads of objects whose keys begin so; empty where they end by themselves."""
+
+    def abort(self, upload: Upload) -> None:
+        """Abort an upload; fine if it has ended."""
+
+
+class FilesystemBucket:
+    """What all buckets share that stand on a store of fsspec's."""
+
+    def __init__(self, filesystem: Any, bucket: str) -> None:
+        self._fs, self._bucket = filesystem, bucket
+
+    def try_upload(self, key: str) -> None:
+        """Nothing: there is no way to ask."""
+
+    def sign(self, key: str, seconds: int) -> str:
+        """See ``Bucket.sign``."""
+        return str(self._fs.sign(f"{self._bucket}/{key}" if self._bucket else key, expiration=seconds))
+
+    def uploads(self, prefix: str) -> Iterable[Upload]:
+        """None: parts go by themselves, or there are none."""
+        return ()
+
+    def abort(self, upload: Upload) -> None:
+        """See ``Bucket.abort``."""
 
 
 class Asking:

@@ -1,4 +1,4 @@
-"""Lakes on whatever else fsspec reaches (SFTP, WebDAV, HDFS, ...): no conditions, so for a single writer.
+"""Whatever else fsspec reaches (SFTP, WebDAV, HDFS, ...): no conditions, so for a single writer.
 
 A file is written under a hidden name and moved to its own, so that readers see it whole. Tags are made from contents.
 """
@@ -9,16 +9,16 @@ import contextlib
 import errno
 import functools
 import hashlib
-import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, BinaryIO, TypeVar, cast
 
 from burler.errors import UsageError
 from burler.files.store_times import modified_seconds
-from burler.storage.base import UNKNOWN_TIME, StoredFile
-from burler.storage.bucket import Head, Piece, Verdict
-from burler.storage.object_faults import filesystem
+from burler.storage.base import UNKNOWN_TIME, StoredFile, hidden_name
+from burler.storage.bucket import FilesystemBucket, Head, Piece, Verdict
+from burler.storage.faults import open_filesystem
+from burler.storage.location import Location
 
 _BLOCK_BYTES = 4 << 20
 Call = TypeVar("Call", bound=Callable[..., Any])
@@ -29,14 +29,14 @@ def _one_at_a_time(call: Call) -> Call:
     """Such stores often have one connection, on which answers to two threads would be mixed up."""
 
     @functools.wraps(call)
-    def in_turn(self: OtherBucket, *given: Any, **named: Any) -> Any:
+    def in_turn(self: FsspecBucket, *given: Any, **named: Any) -> Any:
         with self.turn:
             return call(self, *given, **named)
 
     return cast(Call, in_turn)
 
 
-class OtherBucket:
+class FsspecBucket(FilesystemBucket):
     """See ``Bucket``: a folder of any store of fsspec's. Keys are paths."""
 
     keeps_conditions = False
@@ -44,7 +44,7 @@ class OtherBucket:
     in_order = False
 
     def __init__(self, filesystem: Any) -> None:
-        self._fs = filesystem
+        super().__init__(filesystem, "")
         self.turn = threading.RLock()
 
     def verdict(self, error: BaseException) -> Verdict:
@@ -77,7 +77,7 @@ class OtherBucket:
     def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:
         """See ``Bucket.put``."""
         folder, _, name = key.rpartition("/")
-        hidden, tag = f"{folder}/.tmp-{secrets.token_hex(12)}", hashlib.sha256()
+        hidden, tag = f"{folder}/{hidden_name(name)}", hashlib.sha256()
         body.seek(0)
         try:
             self._fs.makedirs(folder, exist_ok=True)
@@ -113,7 +113,12 @@ class OtherBucket:
         self._fs.invalidate_cache()
         plain = prefix.strip("/")
         files = []
-        for name, about in self._fs.find(prefix.rstrip("/"), detail=True).items():
+        try:
+            few = {} if most is None else {"maxdepth": 1, "withdirs": True}
+            found = self._fs.find(prefix.rstrip("/"), detail=True, **few)
+        except FileNotFoundError:
+            return [], ""
+        for name, about in found.items():
             inside = name[name.index(plain) + len(plain) :].strip("/")  # some lead with a slash of their own
             if inside:
                 modified = modified_seconds(self._fs, about)
@@ -143,10 +148,10 @@ class OtherBucket:
         self._fs.invalidate_cache()
 
 
-def connect(url: str, options: Mapping[str, Any]) -> tuple[OtherBucket, str]:
+def connect(location: Location) -> tuple[FsspecBucket, str]:
     """The store of a URL, and the path in it. See ``objects.Connect``."""
-    opened, path = filesystem(url, options)
-    return OtherBucket(opened), path.rstrip("/")
+    opened, path = open_filesystem(location.url, location.options, location.words, own=True)
+    return FsspecBucket(opened), path.rstrip("/")
 
 
 def _tag(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Lakes on Google Cloud Storage: conditional requests through gcsfs; an object's generation is its tag.
+"""Google Cloud Storage: conditional requests through gcsfs; an object's generation is its tag.
 
 gcsfs can create exclusively, and knows no way to replace under a condition: so the calls of the JSON API are made here.
 """
@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 from burler.storage.base import StoredFile
-from burler.storage.bucket import MARK, Head, Piece, Verdict
-from burler.storage.object_faults import filesystem
+from burler.storage.bucket import MARK, FilesystemBucket, Head, Piece, Verdict
+from burler.storage.faults import open_filesystem
+from burler.storage.location import Location
 
 PART_BYTES = 16 << 20
 """What is sent at once of a data file, and held in memory: a multiple of 256 KiB."""
@@ -26,15 +27,12 @@ _KIND = "application/octet-stream"
 _FIELDS = "nextPageToken,prefixes,items(name,size,updated)"
 
 
-class GcsBucket:
+class GcsBucket(FilesystemBucket):
     """See ``Bucket``. Tags are generations, as text."""
 
     keeps_conditions = None
     wrong_tag = "1"
     in_order = True
-
-    def __init__(self, filesystem: Any, bucket: str) -> None:
-        self._fs, self._bucket = filesystem, bucket
 
     def verdict(self, error: BaseException) -> Verdict:
         """See ``Bucket.verdict``."""
@@ -153,12 +151,13 @@ class _Body(io.BytesIO):
         """Nothing."""
 
 
-def connect(url: str, options: Mapping[str, Any]) -> tuple[GcsBucket, str]:
+def connect(location: Location) -> tuple[GcsBucket, str]:
     """The bucket of a ``gs://`` URL, and the path in it. See ``objects.Connect``."""
     library = logging.getLogger("gcsfs")
     if library.level == logging.NOTSET:  # it prints a traceback for each answer that is no success
         library.setLevel(logging.CRITICAL)
-    opened, path = filesystem(url, {"use_listings_cache": False, **options})
+    options = {"use_listings_cache": False, **location.options}
+    opened, path = open_filesystem(location.url, options, location.words, own=True)
     bucket, _, inside = path.partition("/")
     return GcsBucket(opened, bucket), inside.strip("/")
 

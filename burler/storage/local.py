@@ -3,6 +3,9 @@
 POSIX has no conditional replace, so one is made: under a lock on a hidden file beside the
 target its content is compared, and a synced temporary file is renamed over it. Everything a reader
 can see is complete at any moment, also after SIGKILL or a power cut. flock does not work reliably over NFS.
+
+While a process writes a new file it holds a flock on it, which the kernel takes away when the process ends, however it
+ends: so others can tell what a killed one has left from what is being written just now.
 """
 
 from __future__ import annotations
@@ -13,27 +16,41 @@ import fcntl
 import hashlib
 import logging
 import os
-import secrets
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from burler.clock import Pace
-from burler.errors import StorageError
-from burler.localfile import Cures, HiddenFile, errors, make_folder, sync_folder
-from burler.storage.base import Blob, Conflict, OutcomeUnknown, StoredFile, check_path, is_hidden
+from burler.errors import StorageError, UsageError
+from burler.localfile import HiddenFile, errors, make_folder, sync_folder
+from burler.storage.base import (
+    Blob,
+    Conflict,
+    OutcomeUnknown,
+    StoredFile,
+    check_folder,
+    check_path,
+    hidden_name,
+    is_hidden,
+)
+from burler.storage.location import Words
 
-Resolve = Callable[[str], Path]
+_log = logging.getLogger("burler.lake")
 
-_CURES = Cures(refused="Check the owner and the rights of the lake's folder.")
+GIVE_UP_SECONDS = 60.0
+_WORD_SECONDS = 5.0
+_LONGEST_PAUSE_SECONDS = 0.05
+_BUSY = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
+_NO_LINKS = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EPERM, errno.ENOSYS, errno.EMLINK}
+_CLAIM = "0" * 16
 
 
 class LocalStore:
     """A folder of this machine as a store. It is made on the first write."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, words: Words) -> None:
+        self._root, self._words = root, words
 
     @property
     def url(self) -> str:
@@ -51,34 +68,37 @@ class LocalStore:
     def read(self, path: str, /) -> Blob | None:
         """A whole small file with its tag; None when there is none."""
         target = self._resolve(path)
-        with _errors(target, "read"):
+        with self._errors(target, "read"):
             data = _read(target)
         return None if data is None else Blob(data, _tag(data))
 
     def create(self, path: str, data: bytes, /) -> str:
         """Make a file with its content in one step, or raise FileExistsError."""
         target = self._resolve(path)
-        with _errors(target, "created"), _temporary(target.parent) as temporary:
-            temporary.write(data)
-            temporary.link_to(target)
+        with self._errors(target, "created"), _hidden(target.parent) as temporary:
+            temporary.append(data)
+            temporary.sync()
+            os.link(temporary.path, target)
+            temporary.discard()
+            _sync_after(target, self._words.cures.other)
         return _tag(data)
 
     def replace(self, path: str, data: bytes, /, *, tag: str) -> str:
         """Compare and swap; see ``Store.replace``."""
         target = self._resolve(path)
-        with _errors(target, "written"), _temporary(target.parent) as temporary:
-            temporary.write(data)
+        with self._errors(target, "written"), _hidden(target.parent) as temporary:
+            temporary.append(data)
             temporary.sync()  # before the lock is taken: it is held for a look and a rename
             with flocked(target):
                 _compare(target, tag)
-                temporary.rename_to(target)
-            _sync_after(target)
+                temporary.path.replace(target)
+            _sync_after(target, self._words.cures.other)
         return _tag(data)
 
     def delete(self, path: str, /, *, tag: str) -> None:
         """Compare and delete; see ``Store.delete``."""
         target = self._resolve(path)
-        with _errors(target, "removed"):
+        with self._errors(target, "removed"):
             with flocked(target):
                 _compare(target, tag)
                 target.unlink()
@@ -87,7 +107,7 @@ class LocalStore:
     def remove(self, path: str, /) -> None:
         """Remove a file; fine if it is not there."""
         target = self._resolve(path)
-        with _errors(target, "removed"), contextlib.suppress(FileNotFoundError):
+        with self._errors(target, "removed"), contextlib.suppress(FileNotFoundError):
             target.unlink()
             sync_folder(target.parent)
 
@@ -95,11 +115,13 @@ class LocalStore:
         """Paths of all visible files below ``folder``, sorted."""
         yield from sorted(path for path, _ in self._entries(folder, hidden=False))
 
-    def files(self, folder: str, /, *, hidden: bool = False) -> Iterator[StoredFile]:
+    def files(
+        self, folder: str, /, *, hidden: bool = False, unreadable: Callable[[str, OSError], object] | None = None
+    ) -> Iterator[StoredFile]:
         """The files below ``folder`` with size and time, sorted by path. One that goes meanwhile is left out."""
-        found = sorted(self._entries(folder, hidden=hidden))
+        found = sorted(self._entries(folder, hidden=hidden, unreadable=unreadable))
         for path, full in found:
-            with _errors(Path(full), "looked at"):
+            with self._errors(Path(full), "looked at"):
                 try:
                     seen = os.stat(full)  # noqa: PTH116  # 100,000 of them
                 except FileNotFoundError:
@@ -108,24 +130,22 @@ class LocalStore:
 
     def folders(self, folder: str, /) -> list[str]:
         """Names of the visible folders directly inside ``folder``, sorted."""
-        base = self._resolve(folder)
-        with _errors(base, "listed"):
+        base = self._root.joinpath(*check_folder(folder, self.url))
+        with self._errors(base, "listed"):
             try:
                 with os.scandir(base) as entries:
                     return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
             except FileNotFoundError:
                 return []
 
-    def new_file(self, folder: str, /) -> _Temporary:
+    def new_file(self, folder: str, /, name: str = "") -> NewLocalFile:
         """Begin a data file under a hidden name inside ``folder``."""
-        target = self._resolve(folder)
-        with _errors(target, "written"):
-            return _Temporary(target, resolve=self._resolve)
+        return NewLocalFile(self, self._root.joinpath(*check_folder(folder, self.url)), name)
 
     def open(self, path: str, /) -> BinaryIO:
         """A file for reading; FileNotFoundError when there is none."""
         target = self._resolve(path)
-        with _errors(target, "read", missing_is_an_answer=True):
+        with self._errors(target, "read", missing_is_an_answer=True):
             return target.open("rb")
 
     def locate(self, path: str, /) -> str:
@@ -135,74 +155,210 @@ class LocalStore:
     def hold(self, path: str, /) -> LocalHold:
         """See ``Store.hold``: an flock on a hidden file beside ``path``, which is never removed."""
         target = self._resolve(path)
-        with _errors(target, "held"):
+        with self._errors(target, "held"):
             make_folder(target.parent)
             return LocalHold(target.with_name(f".{target.name}.hold"))
 
-    def _entries(self, folder: str, *, hidden: bool) -> Iterator[tuple[str, str]]:
-        """(path in the lake, path of this machine) of the files below a folder, in no order."""
-        base = self._resolve(folder)
-        with _errors(base, "listed"):
-            for where, folders, names in os.walk(base, onerror=_raise_unless_missing):
+    def look(self, folder: str, /) -> bool:
+        """See ``Store.look``."""
+        return next(self.files(folder), None) is not None
+
+    def try_writing(self, folder: str, /) -> None:
+        """See ``Store.try_writing``. Something is made, and removed: rights alone do not tell (``/proc`` takes no
+        files, not even root's)."""
+        place = self._root.joinpath(*check_folder(folder, self.url))
+        with self._errors(place, "used"):
+            while not _exists(place):
+                place = place.parent
+            is_folder = place.is_dir()
+        if not is_folder:
+            raise UsageError(f"{place} can't be used: it is no folder. {self._words.cures.wrong_kind}")
+        if not os.access(place, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise UsageError(f"{place} can't be written to by this user. {self._words.cures.refused}")
+        made = place / hidden_name()
+        with self._errors(place, "written to"):
+            made.mkdir()
+            made.rmdir()
+
+    def leftovers(self, folder: str, /) -> list[str]:
+        """Hidden files directly inside ``folder`` whose process has ended, sorted."""
+        base = self._root.joinpath(*check_folder(folder, self.url))
+        with contextlib.suppress(OSError), os.scandir(base) as entries:
+            found = [entry.name for entry in entries if is_hidden(entry.name) and not entry.is_dir()]
+            return sorted(f"{folder}/{name}".lstrip("/") for name in found if _if_dead(base / name) is not None)
+        return []
+
+    def remove_left(self, path: str, /, *, old: bool, dry_run: bool = False) -> bool:
+        """See ``Store.remove_left``."""
+        return _if_dead(self._resolve(path), old=old, remove=not dry_run) is not None
+
+    def abort_uploads(self, *_given: Any, **_more: Any) -> Iterator[StoredFile]:
+        """None: a folder has none."""
+        return iter(())
+
+    def sign(self, path: str, seconds: int, /) -> str:
+        """See ``Store.sign``."""
+        raise NotImplementedError("files of a folder have no signed URLs")
+
+    def _entries(
+        self, folder: str, *, hidden: bool, unreadable: Callable[[str, OSError], object] | None = None
+    ) -> Iterator[tuple[str, str]]:
+        """(path in the store, path of this machine) of the files below a folder, in no order."""
+        base = self._root.joinpath(*check_folder(folder, self.url))
+
+        def failed(error: OSError) -> None:
+            if isinstance(error, FileNotFoundError):
+                return
+            if unreadable is None or Path(error.filename) == base:
+                raise error
+            unreadable(Path(error.filename).relative_to(self._root).as_posix(), error)
+
+        with self._errors(base, "listed"):
+            for where, folders, names in os.walk(base, onerror=failed):
                 if not hidden:
                     folders[:] = [name for name in folders if not is_hidden(name)]
                 inside = Path(where).relative_to(self._root).as_posix()
                 for name in names:
                     if hidden or not is_hidden(name):
-                        yield f"{inside}/{name}", f"{where}/{name}"
+                        yield name if inside == "." else f"{inside}/{name}", f"{where}/{name}"
 
     def _resolve(self, path: str) -> Path:
-        """A path of the lake as a path of this machine; never one outside of the lake."""
-        return self._root.joinpath(*check_path(path, str(self._root)))
+        """A path of the store as a path of this machine; never one outside of the store."""
+        return self._root.joinpath(*check_path(path, self.url))
+
+    def _errors(
+        self, target: Path, doing: str, *, missing_is_an_answer: bool = False
+    ) -> contextlib.AbstractContextManager[None]:
+        return errors(target, doing, self._words.cures, missing_is_an_answer=missing_is_an_answer)
 
 
-class _Temporary:
-    """A file under a hidden name, until it gets its real one. All errors are burler's own."""
+class NewLocalFile:
+    """See ``NewFile``. One that is dropped is discarded."""
 
-    def __init__(self, folder: Path, *, resolve: Resolve | None = None) -> None:
-        make_folder(folder)
-        self._resolve = resolve
-        self._file = HiddenFile(folder / f".tmp-{secrets.token_hex(12)}")
+    def __init__(self, store: LocalStore, folder: Path, name: str) -> None:
+        self._store, self._place = store, folder / name
+        with store._errors(self._place, "written"):
+            make_folder(folder)
+            self._file: HiddenFile | None = _locked(folder, name)
+        self._dropped = weakref.finalize(self, _throw_away, self._file, os.getpid())
 
     def write(self, data: bytes | bytearray | memoryview, /) -> None:
-        """Append all of ``data``."""
-        with _errors(self._file.path, "written"):
-            self._file.append(data)
+        """See ``NewFile.write``."""
+        file = self._open()
+        with self._store._errors(self._place, "written"):
+            file.append(data)
 
     def publish(self, path: str, /) -> None:
         """See ``NewFile.publish``."""
-        assert self._resolve is not None
-        target = self._resolve(path)
-        with _errors(target, "created"):
-            self.link_to(target)
-
-    def link_to(self, target: Path) -> None:
-        """Sync, and take the name ``target`` if it is free."""
-        self._file.sync()
-        os.link(self._file.path, target)
-        self.discard()
-        _sync_after(target)
-
-    def sync(self) -> None:
-        """Have the content on disk."""
-        self._file.sync()
-
-    def rename_to(self, target: Path) -> None:
-        """Take the name ``target`` from whatever has it."""
-        self._file.path.replace(target)
+        file = self._open()
+        target = self._store._resolve(path)
+        with self._store._errors(target, "written"):
+            file.sync()
+            _take_name(file.path, target)
+            self.discard()
+            _sync_after(target, self._store._words.cures.other)
 
     def discard(self) -> None:
-        """Close, and remove the hidden name."""
-        self._file.discard()
+        """See ``NewFile.discard``."""
+        self._file = None
+        self._dropped()
+
+    def _open(self) -> HiddenFile:
+        if self._file is None:
+            raise StorageError(f"{self._place} was given up, or is finished: nothing can be written to it.")
+        return self._file
 
 
 @contextlib.contextmanager
-def _temporary(folder: Path) -> Iterator[_Temporary]:
-    temporary = _Temporary(folder)
+def _hidden(folder: Path) -> Iterator[HiddenFile]:
+    make_folder(folder)
+    file = HiddenFile(folder / hidden_name())
     try:
-        yield temporary
+        yield file
     finally:
-        temporary.discard()
+        file.discard()
+
+
+def _locked(folder: Path, name: str) -> HiddenFile:
+    """A new hidden file whose lock this process has."""
+    while True:
+        file = HiddenFile(folder / hidden_name(name))
+        try:
+            _lock(file.fd, fcntl.LOCK_EX)
+            if os.fstat(file.fd).st_nlink:
+                return file
+        except BaseException:
+            file.discard()
+            raise
+        file.discard()  # another process took it for a dead one, before it had its lock
+
+
+def _lock(fd: int, how: int) -> bool | None:
+    """Whether this process has the lock now; None on file systems that have no locks (there nothing is ever dead)."""
+    try:
+        fcntl.flock(fd, how)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _throw_away(file: HiddenFile, pid: int) -> None:
+    """Remove a file that nobody will finish; in a forked process it is its parent's."""
+    if os.getpid() == pid:
+        file.discard()
+
+
+def _take_name(hidden: Path, target: Path) -> None:
+    """Give a file its name in one step, if that is free. Where there are no hard links it is renamed, under a claim
+    that one process alone gets."""
+    try:
+        os.link(hidden, target)
+        return
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+    claim = HiddenFile(target.with_name(hidden_name(target.name, _CLAIM)))
+    try:
+        _lock(claim.fd, fcntl.LOCK_EX)
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        hidden.rename(target)
+    finally:
+        claim.discard()
+
+
+def _if_dead(path: Path, *, old: bool = False, remove: bool = False) -> int | None:
+    """The bytes of a hidden file whose process has ended; else None.
+
+    Args:
+        old: where the file system has no locks, so that nobody knows of the process, age decides.
+    """
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        locked = _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if locked is False or (locked is None and not old):
+            return None
+        if remove:
+            path.unlink(missing_ok=True)
+        return os.fstat(fd).st_size
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is something, also a link to nowhere. Rights that hide it are an error."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _compare(target: Path, tag: str) -> None:
@@ -222,24 +378,12 @@ def _tag(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _sync_after(target: Path) -> None:
+def _sync_after(target: Path, cure: str) -> None:
     """Make a visible name durable; if that fails, nobody knows what a power cut would leave."""
     try:
         sync_folder(target.parent)
     except OSError as error:
-        raise OutcomeUnknown(f"{target}: written, but not known to be on disk: {error.strerror}.") from error
-
-
-def _raise_unless_missing(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):
-        raise error
-
-
-def _errors(target: Path, doing: str, *, missing_is_an_answer: bool = False) -> contextlib.AbstractContextManager[None]:
-    return errors(target, doing, _CURES, missing_is_an_answer=missing_is_an_answer)
-
-
-_BUSY = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
+        raise OutcomeUnknown(f"{target}: written, but not known to be on disk: {error.strerror}. {cure}") from error
 
 
 class LocalHold:
@@ -282,13 +426,6 @@ def _let_go_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_let_go_in_child)
-
-
-_log = logging.getLogger("burler.lake")
-
-GIVE_UP_SECONDS = 60.0
-_WORD_SECONDS = 5.0
-_LONGEST_PAUSE_SECONDS = 0.05
 
 
 @contextlib.contextmanager

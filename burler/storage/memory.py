@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from burler.errors import StorageError
-from burler.storage.base import Blob, Conflict, StoredFile, check_path, is_hidden
+from burler.storage.base import Blob, Conflict, StoredFile, check_folder, check_path, is_hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ class MemoryStore:
         for file in self.files(folder):
             yield file.path
 
-    def files(self, folder: str, /, *, hidden: bool = False) -> Iterator[StoredFile]:
+    def files(self, folder: str, /, *, hidden: bool = False, unreadable: object = None) -> Iterator[StoredFile]:
         """The files below ``folder`` as they are now, sorted by path; see ``Store.files``."""
-        begin = self._checked(folder) + "/"
+        begin = self._checked(folder) + "/" if folder else ""
         with self._files.lock:
             found = sorted((path, kept) for path, kept in self._files.kept.items() if path.startswith(begin))
         for path, kept in found:
@@ -109,14 +109,14 @@ class MemoryStore:
 
     def folders(self, folder: str, /) -> list[str]:
         """Names of the visible folders directly inside ``folder``, sorted."""
-        begin = self._checked(folder) + "/"
+        begin = self._checked(folder) + "/" if folder else ""
         with self._files.lock:
             rests = [path[len(begin) :] for path in self._files.kept if path.startswith(begin)]
         return sorted({rest.partition("/")[0] for rest in rests if "/" in rest and not is_hidden(rest.split("/")[0])})
 
-    def new_file(self, folder: str, /) -> NewMemoryFile:
+    def new_file(self, folder: str, /, name: str = "") -> NewMemoryFile:
         """Begin a data file."""
-        self._checked(folder)
+        check_folder(folder, self.url)
         return NewMemoryFile(self)
 
     def open(self, path: str, /) -> BinaryIO:
@@ -133,6 +133,10 @@ class MemoryStore:
     def hold(self, path: str, /) -> None:
         """None: nothing here outlives the process."""
         self._checked(path)
+
+    def look(self, folder: str, /) -> bool:
+        """Whether anything is below ``folder``."""
+        return next(self.files(folder), None) is not None
 
     def _checked(self, path: str) -> str:
         check_path(path, self.url)

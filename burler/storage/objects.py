@@ -1,8 +1,8 @@
-"""Lakes in object stores: what S3, GCS, Azure and the stores of fsspec have in common.
+"""Object stores: what S3, GCS, Azure and the stores of fsspec have in common.
 
 An object is there whole or not at all, so there are no hidden names: a data file is kept here until it is whole, and
 then sent under the condition that its name is free. Where a store keeps no conditions, burler looks before it
-writes, and one writer alone may use the lake.
+writes, and one writer alone may use the folder.
 """
 
 from __future__ import annotations
@@ -16,33 +16,43 @@ import secrets
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-from burler.errors import StorageError, UsageError
-from burler.storage.base import Blob, Conflict, OutcomeUnknown, StoredFile, check_path, is_hidden
+from burler.errors import StorageError
+from burler.storage.base import (
+    Blob,
+    Conflict,
+    OutcomeUnknown,
+    StoredFile,
+    check_folder,
+    check_path,
+    hidden_name,
+    is_hidden,
+)
 from burler.storage.bucket import ABSENT, START_PATIENCE_SECONDS, Asking, Bucket, Head, Piece, Verdict
-from burler.storage.object_faults import faults
+from burler.storage.faults import faults, is_forbidden
+from burler.storage.location import Location
 
-Connect = Callable[[str, Mapping[str, Any]], tuple[Bucket, str]]
-"""(URL, options) -> the bucket, and the URL's path in it."""
+Connect = Callable[[Location], tuple[Bucket, str]]
+"""Gives the bucket of a URL, and the path in it. Nothing is asked for yet."""
 
 
 class ObjectStore:
-    """A lake in a bucket. A forked process connects anew, and so does one that a store is sent to.
+    """A folder of a bucket. A forked process connects anew, and so does one that a store is sent to.
 
     Args:
-        url: of the lake's folder, without a slash at its end.
-        options: for the store's library.
-        connect: makes the bucket; nothing is asked for yet.
+        connect: makes the bucket.
+        probing: find out whether the bucket keeps conditions before anything rests on it; else it is taken to keep them
+            until it says that it knows none: enough for those who only create, under names of their own.
         patience_seconds: how long one call is tried; None: the usual.
     """
 
     def __init__(
-        self, url: str, options: Mapping[str, Any], connect: Connect, *, patience_seconds: float | None = None
+        self, location: Location, connect: Connect, *, probing: bool = True, patience_seconds: float | None = None
     ) -> None:
-        self._url, self._options, self._connect, self._patience = url, dict(options), connect, patience_seconds
+        self._location, self._connect, self._probing, self._patience = location, connect, probing, patience_seconds
         self._connected: tuple[int, Bucket, str, Asking] | None = None
         self._held: Held | None = None
         self._calls()
@@ -50,37 +60,63 @@ class ObjectStore:
     @property
     def url(self) -> str:
         """As it was given."""
-        return self._url
+        return self._location.url
 
     @property
     def conditional(self) -> bool:
         """See ``Store.conditional``. Found out by trying, once."""
-        if self._held is None:
-            bucket, _, asking = self._calls()
-            self._held = probed(bucket, asking, self._key(PROBE_FOLDER), self._url)
-        return self._held.writes
+        return self._keeps().writes
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._url!r})"
+        return f"{type(self).__name__}({self.url!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ObjectStore, (self._url, self._options, self._connect), {"_held": self._held}
+        return ObjectStore, (self._location, self._connect), {"_held": self._held, "_probing": self._probing}
 
-    def check(self, *, must_exist: bool) -> None:
-        """Ask for something, so that what is wrong shows now.
+    def look(self, folder: str, /) -> bool:
+        """See ``Store.look``."""
+        bucket, prefix, early = self._early(folder)
+        with self._faults(self.url, "looked at", at_start=True):
+            page, after = early.ask(self.url, lambda: bucket.list(prefix, "", 1))
+        return bool(page or after)
 
-        Raises:
-            UsageError: no such bucket, no rights, or, with ``must_exist``, no lake. StorageError: no answer.
-        """
+    def try_writing(self, folder: str, /) -> None:
+        """See ``FileStore.try_writing``."""
+        bucket, prefix, early = self._early(folder)
+        with self._faults(self.url, "looked at", at_start=True):
+            try:
+                early.ask(self.url, lambda: bucket.list(prefix, "", 1))
+            except Exception as error:
+                if not is_forbidden(error):
+                    raise
+                early.ask(self.url, lambda: bucket.try_upload(f"{prefix}{hidden_name()}"))
+
+    def sign(self, path: str, seconds: int, /) -> str:
+        """See ``FileStore.sign``."""
+        return self._calls()[0].sign(self._key(path), seconds)
+
+    def leftovers(self, folder: str, /) -> list[str]:
+        """None that can be told from files of living processes."""
+        return []
+
+    def remove_left(self, path: str, /, *, old: bool, dry_run: bool = False) -> bool:
+        """See ``FileStore.remove_left``."""
+        if old and not dry_run:
+            self.remove(path)
+        return old
+
+    def abort_uploads(
+        self, folder: str, wanted: Callable[[str], bool], /, *, before: float, dry_run: bool = False
+    ) -> Iterator[StoredFile]:
+        """See ``FileStore.abort_uploads``."""
         bucket, prefix, asking = self._calls()
-        early = Asking(asking.verdict, patience_seconds=min(asking.patience_seconds, START_PATIENCE_SECONDS))
-        with faults(self._url, "looked at", at_start=True):
-            page, after = early.ask(self._url, lambda: bucket.list(f"{prefix}raw/", "", 1))
-        if must_exist and not page and not after:
-            raise UsageError(
-                f"there is no lake at {self._url}: nothing is below 'raw/'. Is it spelled right?\n"
-                f"A new lake is made by: some-tap | burler lake write {self._url} --tap-id some-tap"
-            )
+        inside = self._folder(folder)
+        with self._faults(self.locate(folder) if folder else self.url, "cleaned", at_start=True):
+            for upload in list(bucket.uploads(inside)):
+                if upload.begun < before and wanted(upload.key[len(inside) :]):
+                    if not dry_run:
+                        asking.ask(self.url, functools.partial(bucket.abort, upload))
+                    yield StoredFile(upload.key[len(prefix) :], 0, upload.begun)
 
     def read(self, path: str, /) -> Blob | None:
         """A whole small file with its tag; None when there is none."""
@@ -102,7 +138,7 @@ class ObjectStore:
         """Compare and delete; see ``Store.delete``."""
         bucket, _, asking = self._calls()
         key, place, lost = self._key(path), self.locate(path), False
-        condition = tag if self.conditional and self._held and self._held.deletes else None
+        condition = tag if self._keeps().deletes else None
 
         def act() -> None:
             nonlocal lost
@@ -112,7 +148,7 @@ class ObjectStore:
                 lost = lost or bucket.verdict(error) is Verdict.LOST
                 raise
 
-        with faults(place, "removed"):
+        with self._faults(place, "removed"):
             # Stores differ in what they say where there is nothing to remove, and some keep no such condition.
             if _tag(self._head(path)) != tag:
                 raise Conflict(place)
@@ -134,7 +170,7 @@ class ObjectStore:
         """Remove an object; fine if it is not there."""
         bucket, _, asking = self._calls()
         key, place = self._key(path), self.locate(path)
-        with faults(place, "removed"):
+        with self._faults(place, "removed"):
             try:
                 asking.ask(place, lambda: bucket.delete(key, condition=None))
             except Exception as error:
@@ -146,25 +182,25 @@ class ObjectStore:
         for file in self.files(folder):
             yield file.path
 
-    def files(self, folder: str, /, *, hidden: bool = False) -> Iterator[StoredFile]:
+    def files(self, folder: str, /, *, hidden: bool = False, unreadable: object = None) -> Iterator[StoredFile]:
         """See ``Store.files``."""
         bucket, prefix, _ = self._calls()
-        found = self._listed(f"{self._key(folder)}/", hidden, self.locate(folder))
+        found = self._listed(self._folder(folder), hidden, self.locate(folder) if folder else self.url)
         for file in found if bucket.in_order else sorted(found, key=lambda file: file.path):
             yield StoredFile(file.path[len(prefix) :], file.size_bytes, file.modified)
 
     def folders(self, folder: str, /) -> list[str]:
         """Names of the visible folders directly inside ``folder``, sorted."""
         bucket, _, asking = self._calls()
-        prefix, place = f"{self._key(folder)}/", self.locate(folder)
-        with faults(place, "listed"):
+        prefix, place = self._folder(folder), self.locate(folder) if folder else self.url
+        with self._faults(place, "listed"):
             names = asking.ask(place, lambda: bucket.folders(prefix))
         return sorted(name for name in names if name and not is_hidden(name))
 
-    def new_file(self, folder: str, /) -> SpooledFile:
+    def new_file(self, folder: str, /, name: str = "") -> SpooledFile:
         """Begin a data file; it is kept here until it is published."""
-        self._key(folder)
-        return SpooledFile(self._publish, self._url)
+        check_folder(folder, self.url)
+        return SpooledFile(self._publish, self.url)
 
     def open(self, path: str, /) -> BinaryIO:
         """An object for reading from its start; FileNotFoundError when there is none."""
@@ -176,8 +212,8 @@ class ObjectStore:
 
     def locate(self, path: str, /) -> str:
         """The object's URL."""
-        check_path(path, self._url)
-        return f"{self._url}/{path}"
+        check_path(path, self.url)
+        return f"{self.url}/{path}"
 
     def hold(self, path: str, /) -> None:
         """None: no store knows which processes live."""
@@ -186,19 +222,44 @@ class ObjectStore:
     def _calls(self) -> tuple[Bucket, str, Asking]:
         """The bucket of this process, what stands before each path, and how calls are made."""
         if self._connected is None or self._connected[0] != os.getpid():
-            bucket, path = self._connect(self._url, self._options)
+            bucket, path = self._connect(self._location)
             asking = Asking(bucket.verdict, patience_seconds=self._patience)
             self._connected = (os.getpid(), bucket, f"{path}/" if path else "", asking)
         return self._connected[1:]
 
+    def _early(self, folder: str) -> tuple[Bucket, str, Asking]:
+        """As ``_calls``, of a folder, with the patience of the first question."""
+        bucket, _, asking = self._calls()
+        patience = min(asking.patience_seconds, START_PATIENCE_SECONDS)
+        return bucket, self._folder(folder), Asking(asking.verdict, patience_seconds=patience)
+
+    def _keeps(self) -> Held:
+        if self._held is None:
+            bucket, _, asking = self._calls()
+            if bucket.keeps_conditions is not None:
+                self._held = Held(bucket.keeps_conditions, bucket.keeps_conditions)
+            elif not self._probing:
+                return Held(True, True)
+            else:
+                with self._faults(self.url, "written", at_start=True):
+                    self._held = _probed(bucket, asking, self._key(PROBE_FOLDER), self.url)
+        return self._held
+
+    def _faults(self, place: str, doing: str, **more: bool) -> contextlib.AbstractContextManager[None]:
+        return faults(place, doing, self._location.words, **more)
+
     def _key(self, path: str) -> str:
-        check_path(path, self._url)
+        check_path(path, self.url)
         return self._calls()[1] + path
+
+    def _folder(self, folder: str) -> str:
+        """What the keys of a folder's files begin with."""
+        return f"{self._key(folder)}/" if folder else self._calls()[1]
 
     def _fetch(self, path: str, start: int, stop: int | None) -> Piece:
         bucket, _, asking = self._calls()
         key, place = self._key(path), self.locate(path)
-        with faults(place, "read", missing_is_an_answer=True):
+        with self._faults(place, "read", missing_is_an_answer=True):
             try:
                 return asking.ask(place, lambda: bucket.get(key, start, stop))
             except Exception as error:
@@ -229,16 +290,22 @@ class ObjectStore:
         taken: Exception = FileExistsError(place) if condition == ABSENT else Conflict(place)
         meant = {Verdict.REFUSED} if condition == ABSENT else {Verdict.REFUSED, Verdict.MISSING}
         conditional = self.conditional
-        with faults(place, "written"):
+        with self._faults(place, "written"):
             if not conditional and _tag(self._head(path)) != condition:
                 raise taken
             kept = condition if conditional else None
-            return asking.write(
-                place,
-                lambda mark: bucket.put(key, body, size, mark=mark, condition=kept),
-                lambda: self._head(path),
-                lambda verdict: taken if verdict in meant else None,
-            )
+            try:
+                return asking.write(
+                    place,
+                    lambda mark: bucket.put(key, body, size, mark=mark, condition=kept),
+                    lambda: self._head(path),
+                    lambda verdict: taken if verdict in meant else None,
+                )
+            except Exception as error:
+                if self._probing or not conditional or bucket.verdict(error) is not Verdict.UNSUPPORTED:
+                    raise
+            self._held = Held(False, False)
+            return self._write(path, body, size, condition)
 
     def _publish(self, path: str, body: BinaryIO, size: int) -> None:
         self._write(path, body, size, ABSENT)
@@ -248,7 +315,7 @@ class ObjectStore:
         bucket, _, asking = self._calls()
         after = ""
         while True:
-            with faults(place, "listed"):
+            with self._faults(place, "listed"):
                 page, after = asking.ask(place, functools.partial(bucket.list, begin, after))
             for file in page:
                 inside = file.path[len(begin) :]
@@ -344,7 +411,7 @@ class _Ahead(threading.Thread):
     """A block that is being fetched. A daemon: who stops reading waits for nothing."""
 
     def __init__(self, fetch: Fetch, start: int, stop: int) -> None:
-        super().__init__(name="lake-read-ahead", daemon=True)
+        super().__init__(name="store-read-ahead", daemon=True)
         self._range, self._fetch = (start, stop), fetch
         self._piece: Piece | None = None
         self._error: BaseException | None = None
@@ -428,26 +495,20 @@ class Held:
     deletes: bool
 
 
-def probed(bucket: Bucket, asking: Asking, folder: str, url: str) -> Held:
+def _probed(bucket: Bucket, asking: Asking, folder: str, url: str) -> Held:
     """Try a bucket: create twice, replace with a wrong tag and with the right one, delete with a wrong tag.
 
     Args:
         folder: the key below which a hidden object is made, and removed again.
-        url: what errors call the lake.
-
-    Raises:
-        UsageError: these credentials may not write there. StorageError: no answer.
+        url: what the log calls the store.
     """
-    if bucket.keeps_conditions is not None:
-        return Held(bucket.keeps_conditions, bucket.keeps_conditions)
     key = f"{folder}/.burler-probe-{secrets.token_hex(8)}"
-    with faults(url, "written", at_start=True):
-        try:
-            writes = _writes(bucket, asking, key, url)
-            deletes = writes and _deletes(bucket, asking, key, url)
-        finally:
-            with contextlib.suppress(Exception):
-                bucket.delete(key, condition=None)
+    try:
+        writes = _writes(bucket, asking, key, url)
+        deletes = writes and _deletes(bucket, asking, key, url)
+    finally:
+        with contextlib.suppress(Exception):
+            bucket.delete(key, condition=None)
     if writes and not deletes:
         logger.info("%s: this store removes files without a condition; it is looked at first.", url)
     return Held(writes, deletes)

@@ -1,20 +1,21 @@
-"""Lakes on S3 and what speaks like it: conditional requests through s3fs.
+"""S3 and what speaks like it: conditional requests through s3fs.
 
 s3fs' own ways to write are not used: its exclusive creation of an empty object is not exclusive, and of a big one the
 condition goes to the wrong call; it asks again on its own when a reply gets lost, and does not when S3 asks for it
-(409). Here each call is made once, and ``object_calls`` decides what comes next.
+(409). Here each call is made once, and ``bucket.Asking`` decides what comes next.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from burler.storage.base import StoredFile
-from burler.storage.bucket import ABSENT, MARK, Asking, Head, Piece, Verdict
-from burler.storage.object_faults import filesystem, s3_code
+from burler.storage.bucket import ABSENT, MARK, Asking, FilesystemBucket, Head, Piece, Upload, Verdict
+from burler.storage.faults import open_filesystem, store_code
+from burler.storage.location import Location
 
 PART_BYTES = 16 << 20
 """What is sent at once of a data file, and held in memory."""
@@ -44,14 +45,14 @@ _VERDICTS = {
 }
 
 
-class S3Bucket:
+class S3Bucket(FilesystemBucket):
     """See ``Bucket``. Tags are ETags as S3 writes them."""
 
     keeps_conditions = None
     wrong_tag = '"00000000000000000000000000000000"'
 
     def __init__(self, filesystem: Any, bucket: str) -> None:
-        self._fs, self._bucket = filesystem, bucket
+        super().__init__(filesystem, bucket)
         self._parts = Asking(self._part_verdict)
         # Directory buckets (S3 Express) list in no order.
         self.in_order = not bucket.endswith("--x-s3")
@@ -63,7 +64,7 @@ class S3Bucket:
         from fsspec.exceptions import FSTimeoutError
 
         cause = error if getattr(error, "response", None) else error.__cause__
-        code = s3_code(cause)
+        code = store_code(cause)
         if code:
             status = getattr(cause, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
             if status in (429, 501) and code not in _VERDICTS:
@@ -129,6 +130,28 @@ class S3Bucket:
                 return names
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
+    def try_upload(self, key: str) -> None:
+        """See ``Bucket.try_upload``: an upload is begun, and aborted."""
+        begun = self._call("create_multipart_upload", Key=key)
+        with contextlib.suppress(Exception):
+            self._call("abort_multipart_upload", Key=key, UploadId=begun["UploadId"])
+
+    def uploads(self, prefix: str) -> Iterator[Upload]:
+        """See ``Bucket.uploads``."""
+        page: dict[str, Any] = {}
+        while True:
+            found = self._call("list_multipart_uploads", Prefix=prefix, **page)
+            for one in found.get("Uploads") or ():
+                yield Upload(one["Key"], one["UploadId"], one["Initiated"].timestamp())
+            if not found.get("IsTruncated"):
+                return
+            page = {"KeyMarker": found["NextKeyMarker"], "UploadIdMarker": found["NextUploadIdMarker"]}
+
+    def abort(self, upload: Upload) -> None:
+        """See ``Bucket.abort``."""
+        with contextlib.suppress(FileNotFoundError):
+            self._call("abort_multipart_upload", Key=upload.key, UploadId=upload.id)
+
     def _put_parts(
         self, key: str, body: BinaryIO, size: int, metadata: Mapping[str, str], kept: Mapping[str, str]
     ) -> str:
@@ -152,7 +175,7 @@ class S3Bucket:
 
     def _part_verdict(self, error: BaseException) -> Verdict:
         """An upload that is gone does not come back: it is begun anew."""
-        gone = s3_code(error.__cause__) == "NoSuchUpload"
+        gone = store_code(error.__cause__) == "NoSuchUpload"
         return Verdict.WRONG if gone else self.verdict(error)
 
     def _call(self, method: str, *, size: int = 0, **more: Any) -> Any:
@@ -180,15 +203,16 @@ def _seconds(size_bytes: int) -> float:
     return _SECONDS + size_bytes / _SLOWEST_BYTES_A_SECOND
 
 
-def connect(url: str, options: Mapping[str, Any]) -> tuple[S3Bucket, str]:
+def connect(location: Location) -> tuple[S3Bucket, str]:
     """The bucket of an ``s3://`` URL, and the path in it. See ``objects.Connect``."""
-    config = dict(options.get("config_kwargs") or {})
+    config = dict(location.options.get("config_kwargs") or {})
     # Each call is made once; whoever makes it again must know that.
     config["retries"] = {
         **{name: value for name, value in (config.get("retries") or {}).items() if name != "max_attempts"},
         "total_max_attempts": 1,
     }
-    opened, path = filesystem(url, {"use_listings_cache": False, **options, "config_kwargs": config})
+    options = {"use_listings_cache": False, **location.options, "config_kwargs": config}
+    opened, path = open_filesystem(location.url, options, location.words, own=True)
     opened.retries = 1
     bucket, _, inside = path.partition("/")
     return S3Bucket(opened, bucket), inside.strip("/")

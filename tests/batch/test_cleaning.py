@@ -17,7 +17,7 @@ from piped import SCHEMA, config, packed, record
 from stored_files import NAME, OTHER, nobody, stored
 
 from burler.batch import prune
-from burler.errors import ConfigError, UsageError
+from burler.errors import ConfigError, StorageError, UsageError
 from support.cli import burler
 from support.internals import batch_config, batch_storage
 
@@ -181,7 +181,7 @@ def test_a_file_that_another_removes_meanwhile_is_no_error(tmp_path, monkeypatch
         unlink(path)
 
     monkeypatch.setattr(os, "unlink", late)
-    assert len(pruned(tmp_path)) == 1 and stored(tmp_path) == {}
+    assert len(pruned(tmp_path)) == 2 and stored(tmp_path) == {}
 
 
 def test_places_and_ages_that_can_not_be(tmp_path):
@@ -259,11 +259,13 @@ def test_old_uploads_of_killed_runs_are_aborted(s3_server):
         "from support.internals import batch_storage; open_storage = batch_storage.open_storage\n"
         "from support.internals import batch_config; BatchStorage = batch_config.BatchStorage\n"
         "file = open_storage(BatchStorage(sys.argv[1], 'crm-')).new_file(sys.argv[2])\n"
-        "file.write(bytes(9 << 20))\n"
-        "os.kill(os.getpid(), 9)\n"
+        "file.write(bytes(17 << 20))\n"
+        "file.publish()\n"
     )
     run = [sys.executable, "-c", program, s3_server.url("batches"), NAME]
-    assert subprocess.run(run, env={**os.environ, **s3_server.environment}, timeout=60).returncode == -9
+    process = subprocess.Popen(run, env={**os.environ, **s3_server.environment})
+    with s3_server.failing(lambda asked: process.kill() if "partNumber=2" in asked else None):
+        assert process.wait(60) == -9
     s3_server.client.create_multipart_upload(Bucket=s3_server.bucket, Key="batches/somebody-elses")
     assert len(s3_server.uploads()) == 2
     root, ask = s3_server.url("batches"), {"prefix": "crm-", "options": s3_server.options}
@@ -279,21 +281,19 @@ def test_old_uploads_of_killed_runs_are_aborted(s3_server):
 def test_rights_to_remove_that_are_missing(s3_server):
     storage = batch_storage.open_storage(batch_config.BatchStorage(s3_server.url("batches"), "", s3_server.options))
     published(storage, NAME)
-    wrong = pytest.raises(UsageError, match=r"can't be cleaned: (?s:.*)may they write, read and delete")
+    wrong = pytest.raises(StorageError, match=r"can't be removed: (?s:.*)may they list, read, write and delete")
     with s3_server.failing(lambda asked: None if asked.startswith(("GET", "HEAD")) else (403, "AccessDenied")), wrong:
         prune(storage.root, older_than_seconds=0, now=lambda: 4e9, options=s3_server.options)
     assert len(s3_server.keys()) == 1
 
 
 def test_hidden_files_of_a_store_go_when_they_are_old():
-    storage = batch_storage.open_storage(batch_config.BatchStorage("memory://cleaned"))
-    file = storage.new_file(NAME)
-    file.write(b"x")
-    file._store.pipe(file._begun, b"x")  # as an earlier run has left it
+    import fsspec
+
+    fsspec.filesystem("memory").pipe(f"/cleaned/{HIDDEN}", b"x")  # as an earlier run has left it
     assert prune("memory://cleaned", older_than_seconds=3600) == []
     (removed,) = prune("memory://cleaned", older_than_seconds=0, now=lambda: 4e9)
-    assert "/.tmp-" in removed.url
-    file.discard()
+    assert removed.url == f"memory://cleaned/{HIDDEN}"
 
 
 # ---- the command -------------------------------------------------------------------------------------------

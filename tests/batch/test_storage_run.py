@@ -92,9 +92,9 @@ def test_what_is_wrong_with_the_place_shows_before_the_first_row(s3_server):
     made.schema("contacts", {"type": "object", "properties": {"id": {"type": "integer"}}})
     given = config(s3_server)
     given["batch_config"]["storage"]["root"] = "s3://no-such-bucket/x"
-    with pytest.raises(UsageError, match=r"s3://no-such-bucket can't be looked at"):
+    with pytest.raises(UsageError, match=r"s3://no-such-bucket/x can't be looked at"):
         run_tap(made, given)
     given["batch_config"]["storage"]["root"] = f"s3://key:{s3_server.secret}@{s3_server.bucket}/x"
-    with pytest.raises(ConfigError, match="a user and password in it") as caught:
+    with pytest.raises(ConfigError, match="a user and password") as caught:
         run_tap(made, given)
     assert s3_server.secret not in str(caught.value)

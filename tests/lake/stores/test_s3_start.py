@@ -103,7 +103,7 @@ def test_an_address_where_nobody_answers(s3_server: Any) -> None:
 
 
 def test_an_option_that_is_none(s3_server: Any) -> None:
-    with pytest.raises(UsageError, match=r"--lake-options: the store's library does not know 'kye'"):
+    with pytest.raises(UsageError, match=r"--lake-options: s3fs does not know 'kye'"):
         open_store(s3_server.url("lake"), options={**s3_server.options, "kye": "x"})
 
 
