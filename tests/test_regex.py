@@ -286,9 +286,8 @@ def within(seconds: float) -> Iterator[None]:
 SHORT = {
     "batch.csv_options._LIKE_A_VALUE": "what a config says of CSV",
     "batch.naming.NAME": "names of files",
-    "batch.storage._SCHEME": "addresses of a config",
-    "lake.store._SCHEME": "addresses of a config",
-    "columns.values._STRING": "rows that are JSON: no text of them begins with a backslash",
+    "storage.location._SCHEME": "addresses of a config",
+    "records.columns.exact._STRING": "rows that are JSON: no text of them begins with a backslash",
     "lake.clean._TEXT": "rows that are JSON: no text of them begins with a backslash",
 }
 """Expressions that take longer with the length of a text, and why theirs are short or of another kind."""

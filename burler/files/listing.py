@@ -14,8 +14,8 @@ from typing import Any
 from burler.config.secrets import hide, mask, raw_secrets
 from burler.errors import DeclarationError, FileError
 from burler.extras import require, require_store
-from burler.files import store_times
 from burler.files.finding import listed, marks_of
+from burler.storage import times as store_times
 from burler.storage.faults import fact, is_gone
 from burler.storage.location import is_web, printable, shown, without_query
 

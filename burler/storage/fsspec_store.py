@@ -14,11 +14,11 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, TypeVar, cast
 
 from burler.errors import UsageError
-from burler.files.store_times import modified_seconds
 from burler.storage.base import UNKNOWN_TIME, StoredFile, hidden_name
 from burler.storage.bucket import FilesystemBucket, Head, Piece, Verdict
 from burler.storage.faults import open_filesystem
 from burler.storage.location import Location
+from burler.storage.times import modified_seconds
 
 _BLOCK_BYTES = 4 << 20
 Call = TypeVar("Call", bound=Callable[..., Any])
