@@ -95,7 +95,7 @@ def below_a_file(tmp_path):
 
 
 def no_store(_tmp_path):
-    return "nonsense://x/y", "nonsense:// can't be opened: Protocol not known"
+    return "nonsense://x/y", "nonsense://x/y can't be opened: Protocol not known"
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_a_folder_of_a_store_is_no_file(s3_server):
 
 def test_a_package_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(MissingExtra, match=r"reading s3://bucket/x.jsonl needs the package 's3fs'"):
+    with pytest.raises(MissingExtra, match=r"reading batch files on s3:// needs the package 's3fs'"):
         read("s3://bucket/x.jsonl?versionId=1")
 
 
