@@ -60,10 +60,14 @@ HEAVY = {
 # Modules (or folders of them) that are loaded for heavy packages alone, which may stand at their top. Light modules
 # import them inside of functions.
 HEAVY_MODULES = (
+    "formats/columnar.py",
+    "formats/parquet.py",
+    "formats/arrow_ipc.py",
     "records/arrow/",
     "records/columns/arrow.py",
     "records/columns/from_json.py",
     "records/columns/to_json.py",
+    "batch/reading_columns.py",
     "lake/reading/arrow.py",
 )
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -7,7 +7,7 @@ What to open for what:
     encoders, decoders, packing, jsonl  each format written and read; gzip, zstd; JSON lines
     csv_options, csv_columns, csv_cells, csv_write  CSV: what may be set, columns, a value as a cell, the file
     csv_cut, csv_values, csv_read     the same back to JSON
-    columnar, columnar_*              Parquet and Arrow; its docstring says which part does what
+    columnar                          Parquet and Arrow files of a BATCH
     demands, reading_columns          what a schema demands of files with columns; their rows by it
     writer, open_files, batch_file, naming  rows into files and messages; files that are open; one of them; names
     storage, storage_*               where files lie

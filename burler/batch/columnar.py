@@ -1,15 +1,10 @@
-"""Parquet and Arrow files: rows become typed columns by ``burler.records.columns``, exactly, or it is an error.
-
-columnar_files    batches become row groups of a file
-columnar_read     the way back: files to JSON lines
-"""
+"""Parquet and Arrow files of a BATCH on their way: rows become typed columns, exactly, or it is an error."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from burler.batch.columnar_files import Groups
 from burler.batch.encoders import Write
 from burler.batch_config import Encoding
 from burler.errors import BatchError, ConfigError, DataError
@@ -58,27 +53,30 @@ class ColumnarEncoder:
 
     def __init__(self, encoding: Encoding, layout: ColumnarLayout, write: Write) -> None:
         self._layout = layout
-        self._groups = Groups(encoding, layout.arrow_schema, write)
+        from burler.formats.columnar import Writer
+
+        level = encoding.compression_options.get("level")
+        self._file = Writer(encoding.format, layout.arrow_schema, write, codec=encoding.codec, level=level)
         self.size_bytes = 0
 
     def rows(self, lines: bytes | bytearray | memoryview, count: int) -> None:
         """See ``Encoder.rows``. Each call has a cost of its own: many rows at a time are better."""
         for batch in self._layout.batches(lines, count):
-            self._groups.add(batch)
+            self._file.add(batch)
         self.size_bytes += len(lines)
 
     def table(self, batch: pa.RecordBatch) -> None:
         """See ``Encoder.table``."""
-        self._groups.add(batch)
+        self._file.add(batch)
         self.size_bytes += batch.nbytes
 
     def finish(self) -> None:
         """See ``Encoder.finish``."""
-        self._groups.finish()
+        self._file.finish()
 
     def abandon(self) -> None:
         """See ``Encoder.abandon``."""
-        self._groups.abandon()
+        self._file.abandon()
 
 
 def _check_codec(encoding: Encoding) -> None:

@@ -1,4 +1,4 @@
-"""Files of a BATCH as pages of rows: lines of JSON, whatever the file is made of."""
+"""Text files of a BATCH, JSON lines and csv, as pages of rows: lines of JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from burler.batch.csv_options import reading_options
-from burler.batch_config import CODECS
 from burler.errors import BatchError
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
@@ -48,12 +47,11 @@ def decode(
 ) -> Iterator[Page]:
     """Yield the rows of one file, in pages of about a MiB, as they come: rows before a broken one are given.
 
-    JSON lines come byte for byte as they stand in the file. The other formats give each row all fields that the schema
-    declares, null for those without a value.
+    JSON lines come byte for byte as they stand in the file. csv gives each row all fields that the schema declares,
+    null for those without a value.
 
     Args:
-        raw: the file as it is stored, open for reading; for Parquet and Arrow it must be seekable. Who opened it
-            closes it.
+        raw: the file as it is stored, open for reading. Who opened it closes it.
         batch: the message: format, compression, options.
         schema: the stream's JSON Schema. JSON lines need none, csv without one is all text.
         report: takes a sentence on what was left out; None: it is logged.
@@ -63,12 +61,6 @@ def decode(
         BatchError: the file is not what the message says, or broken; says which row. The caller adds stream and URL.
         MissingExtra: a package for the format is missing.
     """
-    if batch.format in CODECS:
-        from burler.batch import columnar_read
-
-        for lines, count in columnar_read.pages(raw, batch.format, schema):
-            yield Page(lines, count)
-        return
     if batch.format not in ("jsonl", "csv"):
         raise BatchError(f"format '{batch.format:.60}' is unknown. Known: jsonl, csv, parquet, arrow.")
     try:

@@ -14,12 +14,12 @@ from burler.batch.native import BatchFiles
 from burler.batch.native_head import MOST_BYTES, STEP_BYTES, Head, open_file, size_of
 from burler.errors import BatchError, FileError
 from burler.extras import require
+from burler.formats import FormatError
+from burler.formats.names import HEAD_BYTES
 from burler.log_settings import near
 from burler.storage.location import local_path, shown
 
 _BOM = b"\xef\xbb\xbf"
-_PARQUET_MAGIC = b"PAR1"
-_ARROW_MAGIC = b"ARROW1"
 _NEEDED = "burler.batch_files (Parquet, Arrow)"
 
 
@@ -171,53 +171,26 @@ def _of_columns(files: BatchFiles, opened: Any, name: str) -> dict[str, Any]:
     passed on, and whoever reads it copies it first."""
     if files.compression is not None:
         return {"remark": f"it is packed as a whole ({files.compression}), which no reader of {files.format} expects"}
-    magic = opened.read(6)
-    right = magic[:4] == _PARQUET_MAGIC if files.format == "parquet" else magic[:4] != _PARQUET_MAGIC
-    if not right or not magic:
-        begin = f"it does not begin as one{near(magic)}" if magic else "it is empty"
-        raise FileError(
-            f"file '{name}' is no {files.format.capitalize()}: {begin}.\n  Was it written to its end? Where it is "
-            "another format, say it: burler.batch_files(..., format='csv')."
+    require("pyarrow", extra="files", needed_for=_NEEDED)
+    from burler.formats.columnar import check_head, read_footer
+
+    try:
+        if not opened.seekable():
+            check_head(opened.read(HEAD_BYTES), files.format)
+            return {"remark": "it can't be read from its end where it lies, so nobody knows its columns"}
+        footer = read_footer(opened, files.format)
+    except FormatError as error:
+        cure = (
+            "Was it written to its end? Where it is another format, say it: burler.batch_files(..., format='csv')."
+            if error.kind == "format"
+            else "Was it written to its end?"
         )
-    if not _can_seek(opened):
-        return {"remark": "it can't be read from its end where it lies, so nobody knows its columns"}
-    opened.seek(0)
-    return _of_parquet(opened, name) if files.format == "parquet" else _of_arrow(opened, name, magic)
-
-
-def _can_seek(opened: Any) -> bool:
-    try:
-        return bool(opened.seekable())
-    except AttributeError:
-        return False
-
-
-def _of_parquet(opened: Any, name: str) -> dict[str, Any]:
-    pyarrow = require("pyarrow", extra="files", needed_for=_NEEDED)
-    parquet = require("pyarrow.parquet", extra="files", needed_for=_NEEDED)
-    try:
-        footer = parquet.read_metadata(opened)
-        types = footer.schema.to_arrow_schema()
-    except (pyarrow.ArrowException, OSError, UnicodeError) as error:
-        raise FileError(
-            f"file '{name}': its Parquet footer can't be read: {shown(str(error))[:150]}.\n  Was it written to its end?"
-        ) from None
-    codec = None
-    if footer.num_row_groups and footer.num_columns:
-        codec = str(footer.row_group(0).column(0).compression).lower()
-    _refuse_twice(types.names, name)
-    return {"columns": tuple(types.names), "rows": footer.num_rows, "types": types, "codec": codec}
-
-
-def _of_arrow(opened: Any, name: str, magic: bytes) -> dict[str, Any]:
-    pyarrow = require("pyarrow", extra="files", needed_for=_NEEDED)
-    ipc = require("pyarrow.ipc", extra="files", needed_for=_NEEDED)
-    try:
-        types = (ipc.open_file(opened) if magic == _ARROW_MAGIC else ipc.open_stream(opened)).schema
-    except (pyarrow.ArrowException, OSError, UnicodeError) as error:
-        raise FileError(f"file '{name}' is no Arrow IPC that can be read: {shown(str(error))[:150]}.") from None
-    _refuse_twice(types.names, name)
-    return {"columns": tuple(types.names), "types": types}
+        raise FileError(f"file '{name}': {shown(str(error))}\n  {cure}") from None
+    except OSError as error:
+        raise FileError(f"file '{name}' can't be read: {shown(str(error))[:200]}.") from None
+    names = tuple(footer.schema.names)
+    _refuse_twice(names, name)
+    return {"columns": names, "rows": footer.rows, "types": footer.schema, "codec": footer.codec}
 
 
 def _refuse_twice(columns: Sequence[str], name: str) -> None:

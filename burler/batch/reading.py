@@ -27,6 +27,7 @@ from burler.batch.message import AGAIN, batch_of
 from burler.batch.urls import open_url, shown, size_of_url
 from burler.batch_config import Encoding
 from burler.errors import BatchError, BurlerError, MessageError, MissingExtra
+from burler.extras import require
 from burler.singer.messages import Batch, Schema, encode, format_time, parse_line
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ class BatchReading:
     def _decoded(self, raw: IO[bytes]) -> Iterator[Page]:
         if self.batch.format not in _COLUMNAR:
             return decode(cast(BinaryIO, raw), self._said_of(raw), self._schema, report=self._warn_once)
+        require("pyarrow", extra="batch", needed_for=f"reading a BATCH of format '{self.batch.format}'")
         from burler.batch import reading_columns
 
         return reading_columns.pages(raw, self.batch.format, self._schema, self._warn_once)

@@ -4,17 +4,19 @@ change theirs from one to the next, and targets take what the SCHEMA says."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from burler.batch import columnar, columnar_read
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from burler.batch import columnar
 from burler.batch.decoders import Page
 from burler.batch.demands import Demands, listed
 from burler.errors import BatchError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from burler.records.columns.from_json import ColumnarLayout
+from burler.formats import FormatError
+from burler.formats.columnar import record_batches
+from burler.records.columns.from_json import ColumnarLayout
+from burler.records.columns.to_json import RowText
 
 _PAGE_BYTES = 1 << 20
 _MOST_ROWS = 4096
@@ -25,22 +27,27 @@ are not there."""
 
 
 def pages(raw: IO[bytes], format: str, schema: Mapping[str, Any] | None, report: Report) -> Iterator[Page]:
-    """Yield the rows of a file. burler's own files have the columns of the schema; of others each value must be one
-    that the schema's column holds. It goes on as exact as it stands there.
+    """Yield the rows of a file, about a megabyte at a time. burler's own files have the columns of the schema; of
+    others each value must be one that the schema's column holds. It goes on as exact as it stands there.
+
+    Integers and decimals digit for digit, date-times in RFC 3339 and UTC (timestamps without a zone are taken as
+    UTC), bytes as base64. Where the schema has an object, an array or a union without text and the column is text,
+    the text is JSON and comes out as such; where anything goes, text that reads as JSON does.
+
+    Args:
+        raw: the file; one that can't seek is copied into a temporary file first.
+        format: "parquet" or "arrow".
+        schema: the stream's JSON Schema; every field that it declares is in every row, null where the file has none.
 
     Raises:
-        BatchError: see ``columnar_read.pages``; a value, or a file, of another schema.
+        BatchError: no such file, a broken one, a value that JSON has no form for, a value or a file of another schema.
+            Errors of ``raw`` go through.
     """
-    if schema is None:
-        for lines, count in columnar_read.pages(raw, format):
-            yield Page(lines, count)
-        return
-    from burler.records.columns.to_json import RowText
-
-    layout, text, row = columnar.layout_of(schema, ""), RowText(schema), 0
-    for batch, is_own in _parts(raw, format, schema, layout.arrow_schema, report):
+    text, row = RowText(schema), 0
+    layout = None if schema is None else columnar.layout_of(schema, "")
+    for batch, is_own in _parts(raw, format, schema, layout, report):
         lines = text.lines(batch)
-        if not is_own:
+        if layout is not None and not is_own:
             as_own(layout, lines, batch.num_rows, row)
         yield Page(lines, batch.num_rows)
         row += batch.num_rows
@@ -53,10 +60,8 @@ def batches(raw: IO[bytes], format: str, schema: Mapping[str, Any], report: Repo
     Raises:
         BatchError: see ``pages``.
     """
-    from burler.records.columns.to_json import RowText
-
     layout, text, row = columnar.layout_of(schema, ""), RowText(schema), 0
-    for batch, is_own in _parts(raw, format, schema, layout.arrow_schema, report):
+    for batch, is_own in _parts(raw, format, schema, layout, report):
         if is_own and _are_finite(batch):
             yield batch.replace_schema_metadata(None)
         else:
@@ -89,18 +94,26 @@ def as_own(layout: ColumnarLayout, lines: bytes, count: int, before: int) -> pa.
 
 
 def _parts(
-    raw: IO[bytes], format: str, schema: Mapping[str, Any], wanted: pa.Schema, report: Report
+    raw: IO[bytes], format: str, schema: Mapping[str, Any] | None, layout: ColumnarLayout | None, report: Report
 ) -> Iterator[tuple[pa.RecordBatch, bool]]:
     """Batches of a page's size with the columns that the schema knows, and whether they are what burler would write."""
-    demands, row = Demands(schema), 0
-    for batch in columnar_read.batches(raw, format):
-        is_own = batch.schema.equals(wanted)
-        known = batch if is_own else _known(batch, demands, wanted.names, report)
+    demands, row = Demands(schema or {}), 0
+    for batch in _batches(raw, format):
+        is_own = layout is not None and batch.schema.equals(layout.arrow_schema)
+        known = batch if layout is None or is_own else _known(batch, demands, layout.arrow_schema.names, report)
         _refuse_null(known, demands, row)
         step = max(1, min(_MOST_ROWS, _PAGE_BYTES * known.num_rows // max(1, known.nbytes)))
         for start in range(0, known.num_rows, step):
             yield known.slice(start, step), is_own
         row += batch.num_rows
+
+
+def _batches(raw: IO[bytes], format: str) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from record_batches(raw, format)
+    except FormatError as error:
+        cure = ". The message must say what its files are" if error.kind == "format" else ""
+        raise BatchError(f"{error.fact}{cure}") from None
 
 
 def _known(batch: pa.RecordBatch, demands: Demands, names: list[str], report: Report) -> pa.RecordBatch:
@@ -134,9 +147,6 @@ def _are_finite(batch: pa.RecordBatch) -> bool:
 def _is_finite(array: pa.Array) -> bool:
     """Whether all floating numbers in a column are some that JSON has, at any depth; False also for a map of which
     only rows beside the array's have others."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = array.type
     if pa.types.is_floating(kind):
         return pc.all(pc.is_finite(array)).as_py() is not False

@@ -12,7 +12,6 @@ What to open for what:
     text_columns                     columns of text as numbers and truth values, where that loses nothing
     json_pages                       JSON lines and documents to pages of bytes
     columnar_pages                   Parquet and Arrow to pages
-    record_batches                   Parquet and Arrow to record batches: their one reader
     added                            columns that say which file a row comes from
     sampling                         ``schema``: a schema source made from files
     exporting, polling, downloading  ``export``: ask for an export, wait for it, fetch it

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from burler.errors import FileError
 from burler.extras import require
 from burler.files.csv_pages import Table
-from burler.files.record_batches import NotWhole, OtherFormat, record_batches
+from burler.formats import FormatError
 from burler.storage.location import shown
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def columnar_batches(
         FileError: another format, a broken file, columns of which none is the stream's.
     """
     require("pyarrow", extra="files", needed_for=f"burler.files ({format.capitalize()})")
+    from burler.formats.columnar import record_batches
+
     naive: set[str] = set()
 
     def choose(schema: pa.Schema) -> list[str]:
@@ -55,10 +57,9 @@ def columnar_batches(
     try:
         for batch in record_batches(source, format, choose):
             yield _zoned(batch, naive)
-    except OtherFormat as error:
-        raise FileError(f"file '{file}': {shown(str(error))}.\n  Say what it is with format=.") from None
-    except NotWhole as error:
-        raise FileError(f"file '{file}': {shown(str(error))}.") from None
+    except FormatError as error:
+        cure = "\n  Say what it is with format=." if error.kind == "format" else ""
+        raise FileError(f"file '{file}': {shown(str(error))}{cure}") from None
     except FileNotFoundError:
         raise
     except OSError as error:

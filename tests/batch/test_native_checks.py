@@ -157,10 +157,10 @@ BROKEN = {
     "a column without a name": ("a.csv", b"id,,x\n", {}, "a column has no name.*header=False"),
     "a header in latin-1": ("a.csv", "é,b\n".encode("latin-1"), {}, "is no text in UTF-8"),
     "a header that never ends": ("a.csv", b'id,"name\n1,a\n', {}, "row 1.*a quote that never ends"),
-    "csv named parquet": ("a.parquet", CSV, {}, r"is no Parquet: it does not begin as one.\n  .*format='csv'"),
-    "an empty parquet": ("a.parquet", b"", {}, "is no Parquet"),
+    "csv named parquet": ("a.parquet", CSV, {}, r"is no Parquet file but something else.\n  .*format='csv'"),
+    "an empty parquet": ("a.parquet", b"", {}, "it is empty, which no Parquet file is"),
     "parquet named arrow": ("a.arrow", b"PAR1....", {}, "is no Arrow"),
-    "text named arrow": ("a.arrow", CSV * 20, {}, "is no Arrow IPC that can be read"),
+    "text named arrow": ("a.arrow", CSV * 20, {}, "is no Arrow file but something else"),
 }
 
 
@@ -179,7 +179,7 @@ def test_a_parquet_that_was_not_written_to_its_end_is_refused(tmp_path):
     pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "a.parquet")
     data = (tmp_path / "a.parquet").read_bytes()
     (tmp_path / "a.parquet").write_bytes(data[:-5])
-    with pytest.raises(FileError, match=r"a.parquet': its Parquet footer can't be read.*\n.*written to its end"):
+    with pytest.raises(FileError, match=r"a.parquet': it is damaged or broken off.*\n.*written to its end"):
         one(tmp_path / "a.parquet")
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from burler.errors import ExportError, UsageError
-from burler.extras import require
 from burler.spark.formats import pointer
 from burler.spark.formats.base import Change, Published, TableState, Target
 from burler.spark.formats.checking import check_partitions, refuse_unheld
@@ -228,10 +227,7 @@ class ParquetTarget(FileTarget):
             raise TypeError("a Parquet table merges Arrow rows only")
         if self._version is None:
             return rows
-        parquet = require("pyarrow.parquet", extra="spark", needed_for="burler export")
-        arrow = require("pyarrow", extra="spark", needed_for="burler export")
-        parts = [parquet.ParquetFile(self._path / file.path).read() for file in self._version.files]
-        if not parts:
-            return rows
-        old = arrow.concat_tables(parts, promote_options="default")
-        return merged(old, rows, change.keys, change.newer)
+        from burler.formats.parquet import read_table
+
+        old = read_table([self._path / file.path for file in self._version.files])
+        return rows if old is None else merged(old, rows, change.keys, change.newer)

@@ -13,11 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from burler.extras import require
-
 _LONGEST_TEXT = 64
 """Longer texts get no min and max: their cut form would have to be made larger than every value."""
-_NEEDED_FOR = "burler export"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +56,9 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _data_file(path: Path, table: Path, partition_by: Sequence[str]) -> DataFile:
-    parquet = require("pyarrow.parquet", extra="spark", needed_for=_NEEDED_FOR)
-    with parquet.ParquetFile(path) as file:
+    from burler.formats.parquet import open_file
+
+    with open_file(path) as file:
         footer, about = file.metadata, path.stat()
         values: dict[str, Any] = {}
         if partition_by and footer.num_rows:

@@ -175,12 +175,10 @@ class IcebergTarget(Target):
     def _merged(self, rows: Any, change: Change) -> Any:
         if not is_arrow(rows):
             raise TypeError("an Iceberg table merges Arrow rows only")
-        parquet = require("pyarrow.parquet", extra="spark", needed_for=_NEEDED_FOR)
-        arrow = require("pyarrow", extra="spark", needed_for=_NEEDED_FOR)
-        parts = [parquet.ParquetFile(path_of(file.file_path)).read() for file in self._files()]
-        if not parts:
-            return rows
-        return merged(arrow.concat_tables(parts, promote_options="default"), rows, change.keys, change.newer)
+        from burler.formats.parquet import read_table
+
+        old = read_table([path_of(file.file_path) for file in self._files()])
+        return rows if old is None else merged(old, rows, change.keys, change.newer)
 
     def _folder(self) -> Path:
         return catalogs.local_folder(self._table.location(), self._names)
