@@ -11,8 +11,7 @@ What to open for what:
     demands, reading_columns          what a schema demands of files with columns; their rows by it
     writer, open_files, batch_file, naming  rows into files and messages; files that are open; one of them; names
     storage, storage_*               where files lie
-    batching, expansion               ``burler batch pack`` and ``expand``
-    converting, cleaning              ``burler batch convert`` and ``clean``
+    packing, expansion, conversion, cleaning  the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``
     native, native_*, exports         files that the source made; those that a tap's own code fetches
 """
 
@@ -23,9 +22,9 @@ from typing import TYPE_CHECKING
 from burler.extras import lazy_names
 
 if TYPE_CHECKING:
-    from burler.batch.batching import pack
+    from burler.batch.packing import pack
     from burler.batch.cleaning import prune
-    from burler.batch.converting import convert
+    from burler.batch.conversion import convert
     from burler.batch.expansion import expand
     from burler.batch.exports import ExportFiles
     from burler.batch.message import message_schema
@@ -44,8 +43,8 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
             "ExportFiles": "exports",
             "read": "reading",
             "expand": "expansion",
-            "pack": "batching",
-            "convert": "converting",
+            "pack": "packing",
+            "convert": "conversion",
             "prune": "cleaning",
             "message_schema": "message",
         },

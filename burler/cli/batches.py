@@ -81,10 +81,10 @@ def pack(config: BatchConfig, tap: str) -> int:
     \b
     tap-anything --config c.json | burler batch pack --compression gzip --storage ./batches | target-of-batches
     """
-    from burler.batch import batching
+    from burler.batch import packing
 
     with piped("pack") as pipe:
-        batching.pack(pipe.fd, pipe.write, config, tap=tap, **pipe.hooks)
+        packing.pack(pipe.fd, pipe.write, config, tap=tap, **pipe.hooks)
     return 0
 
 
@@ -99,11 +99,11 @@ def convert(config: BatchConfig, source_options: str | None, allow: Allowed, tap
     \b
     tap-anything --config c.json | burler batch convert --format parquet --storage s3://bucket/x | target-of-parquet
     """
-    from burler.batch import converting
+    from burler.batch import conversion
 
     options = read_options("--source-options", source_options)
     with piped("convert") as pipe:
-        done = converting.convert(pipe.fd, pipe.write, config, tap=tap, options=options, allow=allow, **pipe.hooks)
+        done = conversion.convert(pipe.fd, pipe.write, config, tap=tap, options=options, allow=allow, **pipe.hooks)
     _say("convert", done)
     return 0
 
