@@ -9,10 +9,10 @@ What to open for what:
     csv_cut, csv_values, csv_read     the same back to JSON
     columnar                          Parquet and Arrow files of a BATCH
     demands, reading_columns          what a schema demands of files with columns; their rows by it
-    writer, open_files, batch_file, naming  rows into files and messages; files that are open; one of them; names
+    writer, naming                    rows into files and messages, files of an author's own; names of files
     storage, storage_*               where files lie
     packing, expansion, conversion, cleaning  the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``
-    native, native_*, exports         files that the source made; those that a tap's own code fetches
+    native, native_*                  files that the source made
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING
 from burler.extras import lazy_names
 
 if TYPE_CHECKING:
-    from burler.batch.packing import pack
     from burler.batch.cleaning import prune
     from burler.batch.conversion import convert
     from burler.batch.expansion import expand
-    from burler.batch.exports import ExportFiles
     from burler.batch.message import message_schema
     from burler.batch.native import BatchFiles as BatchFiles
+    from burler.batch.packing import pack
     from burler.batch.reading import BatchReading as BatchReading
     from burler.batch.reading import read
+    from burler.batch.writer import ExportFiles
 
 __all__ = ["ExportFiles", "convert", "expand", "message_schema", "pack", "prune", "read"]
 
@@ -40,7 +40,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
         {
             "BatchFiles": "native",
             "BatchReading": "reading",
-            "ExportFiles": "exports",
+            "ExportFiles": "writer",
             "read": "reading",
             "expand": "expansion",
             "pack": "packing",

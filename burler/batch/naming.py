@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable
 
 from burler.storage.base import MOST_OF_A_NAME
@@ -17,6 +18,22 @@ TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}-(?P<name>.*)")
 """A file that is being written. Of a long name it has the beginning alone."""
 
 _ALLOWED = re.compile(r"[A-Za-z0-9_./-]*")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
+_MOST_CHARACTERS = 50  # of a tap and of a stream: with prefix and run, a name may have 255
+
+
+def file_name(tap: str, stream: str, run_id: str, number: int, extension: str) -> str:
+    """``<tap>--<stream>-<run>-<n>.<ext>``, of letters, digits and ``-_.`` alone: some targets do not decode what else a
+    URL needs."""
+    return f"{plain(tap)}--{plain(stream)}-{run_id}-{number:05d}.{extension}"
+
+
+def plain(name: str) -> str:
+    """A name in such letters; one that had others, or is long, gets a number that tells it from its likes."""
+    made = _NOT_IN_NAMES.sub("_", name).lstrip(".")[:_MOST_CHARACTERS] or "_"
+    if made == name:
+        return made
+    return f"{made}-{zlib.crc32(name.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def is_plain(text: str) -> bool:

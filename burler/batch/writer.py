@@ -10,24 +10,35 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import logging
+import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from burler.batch.batch_file import BatchFile
-from burler.batch.encoders import Layout, layout_of
-from burler.batch.open_files import BatchFiles
-from burler.batch.storage import Storage
-from burler.batch_config import BatchConfig
-from burler.errors import BatchError, BurlerError, MessageError
+from burler.batch.encoders import Layout, layout_of, open_encoder
+from burler.batch.naming import file_name, plain
+from burler.batch.storage import NewBatchFile, Storage, open_storage
+from burler.batch_config import FORMATS, PACKINGS, BatchConfig, BatchStorage, Encoding
+from burler.errors import BatchError, BurlerError, DeclarationError, MessageError, OutputClosed
+from burler.formats.compression import compressor
+from burler.formats.names import ending
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Records, Schema, State
 from burler.target.held import HeldStates
+from burler.target.open_files import OpenFiles
 from burler.target.roll import Clock, SystemClock, fitting
 from burler.words import counted
 
 logger = logging.getLogger(__name__)
+
+MOST_OPEN_FILES = 200
+"""At a time; then the one that was begun first ends early."""
+
+
+def _drawn() -> str:
+    """What tells the files of one run from those of others."""
+    return secrets.token_hex(6)
 
 
 class BatchWriter:
@@ -53,7 +64,7 @@ class BatchWriter:
     ) -> None:
         self.config = config
         self._emit = emit
-        self._files = BatchFiles(storage, config, tap=tap, emit=emit, clock=clock or SystemClock(), run_id=run_id)
+        self._files = _OpenFiles(storage, config, tap=tap, emit=emit, clock=clock or SystemClock(), run_id=run_id)
         self._lock = threading.RLock()
         self._place = 0
         self._dead = False
@@ -125,7 +136,7 @@ class BatchWriter:
                     self._release()
 
     def _append(
-        self, file: BatchFile, lines: Any, start: int, end: int, count: int, time: dt.datetime | None, done: int
+        self, file: _BatchFile, lines: Any, start: int, end: int, count: int, time: dt.datetime | None, done: int
     ) -> None:
         """A part of a page's lines, of which ``done`` rows are in files already."""
         before = file.records
@@ -221,10 +232,9 @@ class BatchWriter:
                 self._dead = True
                 if self._passed:
                     logger.info("BATCH: %s of the source went out as they are", counted(self._passed, "file"))
-                made = self._files.made
-                if made.files:
-                    said = (counted(made.files, "file"), counted(made.rows, "row"), made.stored_bytes, self._files.root)
-                    logger.info("BATCH: %s of %s, %d bytes, in %s", *said)
+                if made := self.made:
+                    files, rows = counted(made["files"], "file"), counted(made["rows"], "row")
+                    logger.info("BATCH: %s of %s, %d bytes, in %s", files, rows, made["bytes"], made["root"])
 
     def report(self) -> None:
         """Log what could not be kept since the last time: one line for each stream and kind, however many files."""
@@ -240,10 +250,7 @@ class BatchWriter:
     @property
     def made(self) -> dict[str, Any] | None:
         """See ``burler.sinks.base.files_made``."""
-        made = self._files.made
-        if not made.files:
-            return None
-        return {"files": made.files, "rows": made.rows, "bytes": made.stored_bytes, "root": self._files.root}
+        return dict(self._files.made) if self._files.made["files"] else None
 
     @property
     def next_due_seconds(self) -> float | None:
@@ -266,7 +273,7 @@ class BatchWriter:
                 self.abort()
                 raise
 
-    def _file(self, stream: str, version: int | None) -> BatchFile:
+    def _file(self, stream: str, version: int | None) -> _BatchFile:
         """The open file of a stream for rows of a version, begun if there is none that will do."""
         file = self._files.usable(stream, version)
         if file is not None:
@@ -296,3 +303,317 @@ class BatchWriter:
         state = self._held.release(self._files.begun)
         if state is not None:
             self._emit(state)
+
+
+# ---- one file, and those that are open ------------------------------------------------------------------------
+
+
+class _BatchFile:
+    """A file of one stream and version while it is written.
+
+    Args:
+        name: makes its name, with the id of a run in it.
+        begun: the number, in the writer's sequence, of the first message in it.
+        opened: monotonic seconds of the writer's clock.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        encoding: Encoding,
+        layout: Layout,
+        name: Callable[[str], str],
+        run_id: str,
+        *,
+        stream: str,
+        version: int | None,
+        begun: int,
+        opened: float,
+    ) -> None:
+        self.stream, self.version, self.begun, self.opened = stream, version, begun, opened
+        self.records = self.stored_bytes = 0
+        self.url = ""
+        self._encoding, self._name = encoding, name
+        self._first: dt.datetime | None = None
+        try:
+            self._new_file = storage.new_file(name(run_id))
+        except FileExistsError:
+            self._new_file = storage.new_file(name(_drawn()))
+        try:
+            self._encoder = open_encoder(encoding, layout, self._write)
+        except BaseException:
+            self._new_file.discard()
+            raise
+
+    @property
+    def size_bytes(self) -> int:
+        """How much came in, uncompressed."""
+        return self._encoder.size_bytes
+
+    def rows(self, lines: bytes | bytearray | memoryview, count: int, time_extracted: dt.datetime | None) -> None:
+        """Append bare rows.
+
+        Raises:
+            BatchError: a value that its column can't hold; the rows before it were taken.
+        """
+        try:
+            self._encoder.rows(lines, count)
+        except BatchError:
+            if count == 1:
+                raise
+            whole, half = bytes(lines), count // 2
+            cut = 0
+            for _ in range(half):
+                cut = whole.index(b"\n", cut) + 1
+            self.rows(whole[:cut], half, time_extracted)
+            self.rows(whole[cut:], count - half, time_extracted)
+            return
+        self._took(count, time_extracted)
+
+    def table(self, batch: Any, time_extracted: dt.datetime | None) -> None:
+        """Append columns."""
+        self._encoder.table(batch)
+        self._took(batch.num_rows, time_extracted)
+
+    def publish(self) -> None:
+        """Make the file whole and durable under its final name."""
+        self._encoder.finish()
+        try:
+            self.url = self._new_file.publish()
+        except FileExistsError:  # another run has drawn the same number
+            self.url = self._new_file.publish(self._name(_drawn()))
+
+    def message(self, url: str, dialect: str) -> Batch:
+        """The message that names the file."""
+        encoding = self._encoding
+        options = dict(encoding.format_options)
+        if encoding.is_columnar:
+            options["compression"] = encoding.codec or "none"
+        return Batch(
+            self.stream,
+            (url,),
+            encoding.format,
+            encoding.packing,
+            options,
+            {} if encoding.packing is None else dict(encoding.compression_options),
+            size=self.records,
+            time_extracted=self._first,
+            version=self.version,
+            file_stats=((self.records, self.stored_bytes),),
+            dialect=dialect,
+        )
+
+    def discard(self) -> None:
+        """Give the file up."""
+        self._encoder.abandon()
+        self._new_file.discard()
+
+    def withdraw(self) -> None:
+        """Remove the file although it has its final name."""
+        self._new_file.withdraw()
+
+    def _write(self, data: bytes | bytearray | memoryview) -> None:
+        self.stored_bytes += len(data)
+        self._new_file.write(data)
+
+    def _took(self, count: int, time_extracted: dt.datetime | None) -> None:
+        self.records += count
+        if time_extracted is not None and (self._first is None or time_extracted < self._first):
+            self._first = time_extracted
+
+
+class _OpenFiles(OpenFiles[_BatchFile]):
+    """Of one writer.
+
+    Args:
+        tap, run_id: stand in the names of files.
+        emit: takes the message of each file that has ended.
+
+    Attributes:
+        made: files whose messages went out: how many, their rows, their bytes as stored, and where they lie.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        config: BatchConfig,
+        *,
+        tap: str,
+        emit: Callable[[Message], object],
+        clock: Clock,
+        run_id: str | None = None,
+    ) -> None:
+        super().__init__(clock, most=MOST_OPEN_FILES, age_seconds=config.batch_age_seconds)
+        self._storage = storage
+        self._config = config
+        self._tap = tap
+        self._emit = emit
+        self._run_id = run_id or _drawn()
+        self._numbers: dict[str, int] = {}
+        self.made: dict[str, Any] = {"files": 0, "rows": 0, "bytes": 0, "root": storage.root}
+
+    def usable(self, stream: str, version: int | None) -> _BatchFile | None:
+        """The open file of a stream, if rows of a version may go into it. One that they may not is ended."""
+        file = self._open.get(stream)
+        if file is not None and (file.version != version or self._is_old(file)):
+            self.end(file)
+            return None
+        return file
+
+    def begin(self, stream: str, layout: Layout, version: int | None, place: int) -> _BatchFile:
+        """Begin a file of a stream that has none open.
+
+        Args:
+            place: of its first row in the writer's sequence.
+        """
+        self._make_place()
+        name = plain(stream)  # two streams may have the same in the names of files
+        number = self._numbers[name] = self._numbers.get(name, 0) + 1
+        encoding = self._config.encoding
+        extension = ending(encoding.format, encoding.packing)
+        file = _BatchFile(
+            self._storage,
+            encoding,
+            layout,
+            lambda run_id: file_name(self._tap, stream, run_id, number, extension),
+            self._run_id,
+            stream=stream,
+            version=version,
+            begun=place,
+            opened=self._clock.monotonic(),
+        )
+        self._open[stream] = file
+        return file
+
+    def is_full(self, file: _BatchFile) -> bool:
+        """Whether no more rows belong into it."""
+        return file.records >= self._config.batch_size or file.size_bytes >= self._config.batch_bytes
+
+    def end(self, file: _BatchFile) -> None:
+        """Publish a file, and send its message; one without rows is dropped."""
+        if not file.records:
+            del self._open[file.stream]
+            file.discard()
+            return
+        file.publish()
+        del self._open[file.stream]
+        self._send(file)
+        self.made["files"] += 1
+        self.made["rows"] += file.records
+        self.made["bytes"] += file.stored_bytes
+
+    def end_of(self, stream: str) -> None:
+        """End the file of a stream, if one is open."""
+        if stream in self._open:
+            self.end(self._open[stream])
+
+    def _send(self, file: _BatchFile) -> None:
+        """The message of a file. Where it surely did not go out, the file is removed. After other errors the line may
+        be out, or what is kept of it still get out (a disk has room again): then the file stays."""
+        try:
+            url = file.url
+            if self._config.presign_seconds is not None:
+                url = self._storage.presign(url, self._config.presign_seconds)
+            message = file.message(url, self._config.dialect)
+        except BaseException:
+            file.withdraw()
+            raise
+        try:
+            self._emit(message)
+        except OutputClosed:  # nobody read the whole line, and nobody will
+            file.withdraw()
+            raise
+
+
+# ---- files of an author's own ----------------------------------------------------------------------
+
+
+class ExportFile:
+    """A file on its way. ``url``: where it is, once it is whole; empty before."""
+
+    def __init__(self, new_file: NewBatchFile, compression: str | None) -> None:
+        self._new_file = new_file
+        self._packer = compressor(compression)
+        self.url = ""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Append bytes; they are packed here, if they are to be.
+
+        Raises:
+            StorageError: the place is full, or gone.
+        """
+        ready = self._packer.compress(data)
+        if ready:
+            self._new_file.write(ready)
+
+    def _publish(self) -> None:
+        rest = self._packer.flush()
+        if rest:
+            self._new_file.write(rest)
+        self.url = self._new_file.publish()
+
+
+class ExportFiles:
+    """Makes files of one stream that are whole and durable under their names, or not there at all, also after a kill;
+    for ``burler.batch_files``::
+
+        files = burler.batch.ExportFiles("exports", tap="tap-shop", stream="orders", format="csv", compression="gzip")
+        with files.new() as file:
+            for block in copy:
+                file.write(block)
+        yield burler.batch_files(file.url)
+
+    Args:
+        root: a folder, or the URL of one in a store.
+        tap, stream: stand in the files' names, so that ``burler batch clean`` knows them.
+        format: one of jsonl, csv, parquet, arrow; what you write is yours to make.
+        compression: None or "none", "gzip", "zstd": what is written is packed so.
+        storage_options: what the library of a remote store is given.
+
+    Raises:
+        DeclarationError: an unknown format or compression. ConfigError, UsageError, StorageError: a place that can't
+        be.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        tap: str,
+        stream: str,
+        format: str = "csv",
+        compression: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        if format not in FORMATS or compression not in (None, *PACKINGS):
+            raise DeclarationError(
+                f"burler.batch.ExportFiles: format={format!r}, compression={compression!r} is unknown. Known: "
+                f"{', '.join(FORMATS)}; {', '.join(PACKINGS)}."
+            )
+        packing = None if compression == "none" else compression
+        columnar = Encoding(format).is_columnar
+        if columnar and packing is not None:
+            raise DeclarationError(f"burler.batch.ExportFiles: {format} is packed inside; leave compression= out.")
+        self._encoding = Encoding(format, packing)
+        self._storage = open_storage(BatchStorage(root=root, options=dict(storage_options or {})))
+        self._tap, self._stream, self._run_id = tap, stream, _drawn()
+        self._number = 0
+
+    @contextlib.contextmanager
+    def new(self) -> Iterator[ExportFile]:
+        """A file to write to. It is there once the block has ended well; after an error nothing of it is.
+
+        Raises:
+            StorageError: the place is full, or gone.
+        """
+        self._number += 1
+        extension = ending(self._encoding.format, self._encoding.packing)
+        name = file_name(self._tap, self._stream, self._run_id, self._number, extension)
+        new_file = self._storage.new_file(name)
+        try:
+            file = ExportFile(new_file, self._encoding.packing)
+            yield file
+            file._publish()
+        except BaseException:
+            new_file.discard()
+            raise
