@@ -4,12 +4,12 @@ What to open for what:
 
     message, tap_lines, reading       messages as they come; a tap's lines; the rows of a message
     allowed, urls, urls_web           what a message may name; opening it
-    encoders, decoders, packing, jsonl  each format written and read; gzip, zstd; JSON lines
+    encoders, decoders, jsonl         each format written and read; JSON lines
     csv_options, csv_columns, csv_cells, csv_write  CSV: what may be set, columns, a value as a cell, the file
     csv_cut, csv_values, csv_read     the same back to JSON
     columnar                          Parquet and Arrow files of a BATCH
     demands, reading_columns          what a schema demands of files with columns; their rows by it
-    writer, naming                    rows into files and messages, files of an author's own; names of files
+    writer, names                     rows into files and messages, files of an author's own; names of files
     storage, storage_*               where files lie
     packing, expansion, conversion, cleaning  the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``
     native, native_*                  files that the source made

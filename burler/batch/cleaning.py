@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from burler.batch.naming import is_hidden_below, is_ours_below
+from burler.batch.names import is_hidden_below, is_ours_below
 from burler.batch.storage import WORDS, check_prefix, locate
 from burler.errors import ConfigError, UsageError
 from burler.storage import open_location

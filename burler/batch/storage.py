@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from burler.batch.naming import is_hidden, is_plain
+from burler.batch.names import is_hidden, is_plain
 from burler.batch_config import BatchStorage
 from burler.clock import LAST_SECONDS, briefly
 from burler.config.secrets import hide

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from burler.batch.encoders import Layout, layout_of, open_encoder
-from burler.batch.naming import file_name, plain
+from burler.batch.names import file_name, plain
 from burler.batch.storage import NewBatchFile, Storage, open_storage
 from burler.batch_config import FORMATS, PACKINGS, BatchConfig, BatchStorage, Encoding
 from burler.errors import BatchError, BurlerError, DeclarationError, MessageError, OutputClosed
@@ -335,10 +335,7 @@ class _BatchFile:
         self.url = ""
         self._encoding, self._name = encoding, name
         self._first: dt.datetime | None = None
-        try:
-            self._new_file = storage.new_file(name(run_id))
-        except FileExistsError:
-            self._new_file = storage.new_file(name(_drawn()))
+        self._new_file = storage.new_file(name(run_id))
         try:
             self._encoder = open_encoder(encoding, layout, self._write)
         except BaseException:
