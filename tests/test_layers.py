@@ -15,7 +15,19 @@ ROOT = Path(burler.__file__).parent
 # From the lowest up. A module may import its own layer's row and those above it in this table.
 # settings stands low: sinks/open and lake read them; sinks know the lake (sinks/lake.py), never the other way.
 LAYERS = (
-    ("errors", "extras", "installing", "numbers", "words", "suggest", "regex", "hangups", "clock", "localfile"),
+    (
+        "errors",
+        "extras",
+        "installing",
+        "numbers",
+        "words",
+        "suggest",
+        "schema_tree",
+        "regex",
+        "hangups",
+        "clock",
+        "localfile",
+    ),
     ("batch_config",),
     ("formats",),
     ("singer", "config", "schema", "settings", "log_settings", "measures", "tally", "source_state"),

@@ -20,6 +20,7 @@ from burler.config.secrets import Path, looks_secret, mask
 from burler.declare.spec import FULL_TABLE, LOG_BASED, StreamSpec
 from burler.declare.tap import Tap
 from burler.errors import UsageError
+from burler.schema_tree import TYPES, changed, parts
 from burler.settings import Settings, markdown_table
 
 _DISCOVERED = "as discovered"
@@ -122,7 +123,7 @@ def _hidden(root: Mapping[str, Any]) -> dict[int, set[Path]]:
         found.setdefault(id(part), set()).update(paths)
         if "$ref" in part:
             walk(schemas.target(root, part["$ref"]), paths)
-        for way, inner in schemas.parts(part):
+        for way, inner in parts(part):
             if way[0] in ("$defs", "definitions"):
                 walk(inner, frozenset())
             elif way[0] == "properties" or way[0] in _OF_ITEMS:
@@ -152,9 +153,7 @@ def _public(part: Any, name: str, hidden: Mapping[int, set[Path]]) -> Any:
             out[key] = [mask(value, marked=marked) for value in part[key]]
         else:
             out[key] = mask(part[key], marked=marked)
-    out = schemas.with_parts(
-        part, lambda way, inner: _public(inner, way[1] if way[0] == "properties" else "", hidden), base=out
-    )
+    out = changed(out, lambda way, inner: _public(inner, way[1] if way[0] == "properties" else "", hidden))
     if looks_secret(name) or schemas.is_secret(part):
         out["secret"] = True
     return out
@@ -214,10 +213,10 @@ def _type_text(root: Mapping[str, Any], part: Any) -> str:
     if values:
         return " or ".join(_json(value) for value in values)
     kinds = schemas.types(root, part)
-    words = [kind for kind in schemas.TYPES if kind in kinds]
+    words = [kind for kind in TYPES if kind in kinds]
     if kinds == {"array"}:
         items = next((layer["items"] for layer in layers if isinstance(layer.get("items"), Mapping)), None)
-        inner = [kind for kind in schemas.TYPES if items is not None and kind in schemas.types(root, items)]
+        inner = [kind for kind in TYPES if items is not None and kind in schemas.types(root, items)]
         return "list of " + " or ".join(inner) if inner else "list"
     return " or ".join(words) or "any"
 

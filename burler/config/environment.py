@@ -11,6 +11,7 @@ import msgspec
 
 from burler.config import schemas
 from burler.config.secrets import Path
+from burler.schema_tree import TYPES
 
 _TRUE = ("true", "1", "yes", "on", "y", "t")
 _FALSE = ("false", "0", "no", "off", "n", "f")
@@ -155,7 +156,7 @@ def read_text(text: str, root: schemas.Schema, schema: Any) -> Any:
             value = text if kind == "string" else _READ[kind](text, root, schema, len(kinds - {"null"}) == 1)
             if value is not _NOTHING:
                 return value
-    raise ValueError(" or ".join(_WORDS[kind] for kind in schemas.TYPES if kind in kinds and kind != "null") or "null")
+    raise ValueError(" or ".join(_WORDS[kind] for kind in TYPES if kind in kinds and kind != "null") or "null")
 
 
 def _json(text: str) -> Any:

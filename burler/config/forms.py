@@ -15,6 +15,7 @@ from burler.config.problems import Problems, dotted
 from burler.config.secrets import Path, secret_values
 from burler.config.sentences import kind_of
 from burler.errors import DeclarationError
+from burler.schema_tree import TYPES, type_of
 from burler.suggest import nearest
 
 logger = logging.getLogger(__name__)
@@ -240,11 +241,11 @@ def _compare(example: Any, value: Any, path: Path, problems: Problems) -> None:
 
 def _alike(example: Sequence[Any]) -> bool:
     """Whether an example list says what its items are: all of one kind."""
-    return bool(example) and None not in example and len({schemas.type_of(item) for item in example}) == 1
+    return bool(example) and None not in example and len({type_of(item) for item in example}) == 1
 
 
 def _same_kind(sample: Any, value: Any) -> bool:
-    kind, found = schemas.type_of(sample), schemas.type_of(value)
+    kind, found = type_of(sample), type_of(value)
     return kind == found or (kind == "number" and found == "integer")
 
 
@@ -252,14 +253,14 @@ def _schema_of(example: Any) -> dict[str, Any]:
     """The JSON Schema that says what an example says."""
     if example is None:
         return {}
-    kind = schemas.type_of(example)
+    kind = type_of(example)
     if kind == "object":
         needed = [key for key, sample in example.items() if sample is not None]
         made = {"type": kind, "properties": {key: _schema_of(sample) for key, sample in example.items()}}
         return made | ({"required": needed} if needed else {})
     if kind == "array":
         return {"type": kind} | ({"items": _schema_of(example[0])} if _alike(example) else {})
-    return {"type": kind} if kind in schemas.TYPES else {}
+    return {"type": kind} if kind in TYPES else {}
 
 
 # ---- misspellings ----------------------------------------------------------------------------------

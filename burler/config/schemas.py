@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from burler import schema_tree
 from burler.config.secrets import Path
 from burler.errors import DeclarationError
+from burler.schema_tree import HOLDS, TYPES, UNIONS, parts, type_of, types_of
 
 Schema = Mapping[str, Any]
 
-TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 ANY = "*"  # in a path: any key of an open object, any place in a list
-_ANNOTATIONS = {
-    "$schema", "$id", "id", "$comment", "$defs", "definitions", "title", "description", "default", "examples",
-    "readOnly", "writeOnly", "deprecated", "secret", "format", "contentEncoding", "contentMediaType",
+_OTHERS = {
+    "$schema", "$id", "id", "$comment", "$ref", "type", "format", "title", "description", "readOnly", "writeOnly",
+    "deprecated", "secret", "contentEncoding", "contentMediaType", "required", "dependentRequired", "minimum",
+    "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "minItems",
+    "maxItems", "uniqueItems", "minContains", "maxContains", "minProperties", "maxProperties",
 }  # fmt: skip
-_ONE = ("not", "if", "then", "else", "contains", "propertyNames", "additionalProperties", "additionalItems",
-        "unevaluatedProperties", "unevaluatedItems")  # fmt: skip
-_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_ASSERTIONS = {
-    "$ref", "type", "enum", "const", "items", "required", "minimum", "maximum", "exclusiveMinimum",
-    "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems",
-    "minContains", "maxContains", "minProperties", "maxProperties", "dependencies", "dependentRequired",
-}  # fmt: skip
-KEYWORDS = frozenset(_ANNOTATIONS | _ASSERTIONS | {*_ONE, *_LISTS, *_MAPS})
+KEYWORDS = frozenset(_OTHERS | HOLDS.keys())
 
 
 def is_json_schema(value: Mapping[str, Any]) -> bool:
@@ -53,48 +47,8 @@ def is_json_schema(value: Mapping[str, Any]) -> bool:
         return bool(value["$ref"].startswith("#"))
     return any(
         isinstance(value.get(key), list) and value[key] and all(isinstance(part, Mapping) for part in value[key])
-        for key in ("allOf", "anyOf", "oneOf")
+        for key in UNIONS
     )
-
-
-def parts(schema: Schema) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The schemas right below a schema, each with its way there."""
-    for key in _ONE:
-        if isinstance(schema.get(key), Mapping | bool):
-            yield (key,), schema[key]
-    for key in (*_LISTS, "items"):
-        value = schema.get(key)
-        if isinstance(value, list):
-            yield from (((key, str(i)), part) for i, part in enumerate(value))
-        elif key == "items" and isinstance(value, Mapping | bool):
-            yield (key,), value
-    for key in (*_MAPS, "dependencies"):
-        value = schema.get(key)
-        if isinstance(value, Mapping):
-            yield from (
-                ((key, str(name)), part)
-                for name, part in value.items()
-                if key != "dependencies" or isinstance(part, Mapping | bool)
-            )
-
-
-def with_parts(schema: Schema, change: Callable[[tuple[str, ...], Any], Any], *, base: Schema) -> dict[str, Any]:
-    """``base`` with every schema right below ``schema`` replaced by what ``change`` makes of it; the inputs stay.
-
-    Args:
-        change: gets the way to a part (see ``parts``) and the part.
-        base: the schema itself, or a copy in which other keywords were changed already.
-    """
-    out = dict(base)
-    for way, inner in parts(schema):
-        made = change(way, inner)
-        if len(way) == 1:
-            out[way[0]] = made
-        elif isinstance(out[way[0]], list):
-            out[way[0]] = [made if str(i) == way[1] else old for i, old in enumerate(out[way[0]])]
-        else:
-            out[way[0]] = {**out[way[0]], way[1]: made}
-    return out
 
 
 def check_shape(schema: Schema, *, place: str) -> None:
@@ -142,16 +96,10 @@ def target(root: Schema, ref: Any, *, at: str = "config_spec") -> Any:
         raise DeclarationError(
             f"{at}: reference {ref!r}: a config's schema may refer to its own parts only, as '#/...'."
         )
-    node: Any = root
-    for token in ref[2:].split("/") if len(ref) > 1 else []:
-        name = unquote(token).replace("~1", "/").replace("~0", "~")
-        if isinstance(node, Mapping) and name in node:
-            node = node[name]
-        elif isinstance(node, list) and name.isdecimal() and int(name) < len(node):
-            node = node[int(name)]
-        else:
-            raise DeclarationError(f"{at}: reference '{ref}' leads nowhere: there is no {name!r}.")
-    return node
+    try:
+        return schema_tree.at(root, unquote(ref[1:]))
+    except LookupError as error:
+        raise DeclarationError(f"{at}: reference '{ref}' leads nowhere: there is no {error.args[0]!r}.") from None
 
 
 def layers(root: Schema, schema: Any, seen: tuple[int, ...] = (), *, branches: bool = False) -> Iterator[Schema]:
@@ -165,7 +113,7 @@ def layers(root: Schema, schema: Any, seen: tuple[int, ...] = (), *, branches: b
     seen = (*seen, id(schema))
     if "$ref" in schema:
         yield from layers(root, target(root, schema["$ref"]), seen, branches=branches)
-    for key in ("allOf", "anyOf", "oneOf") if branches else ("allOf",):
+    for key in UNIONS if branches else ("allOf",):
         for part in schema.get(key, ()):
             yield from layers(root, part, seen, branches=branches)
 
@@ -192,24 +140,14 @@ def types(root: Schema, schema: Any) -> set[str]:
     """The JSON types a value may have; empty where the schema does not say."""
     found: set[str] = set()
     for layer in layers(root, schema, branches=True):
-        kinds = layer.get("type")
-        found |= set(kinds if isinstance(kinds, list | tuple) else [kinds] if kinds else [])
+        kinds = types_of(layer)
+        found |= set(kinds)
         if not kinds:
             values = layer.get("enum", [layer["const"]] if "const" in layer else [])
             found |= {type_of(value) for value in values}
     if not found and properties(root, schema):
         return {"object"}
     return found
-
-
-def type_of(value: Any) -> str:
-    """The JSON type of a value."""
-    if value is None:
-        return "null"
-    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (Mapping, "object")):
-        if isinstance(value, kind):
-            return name
-    return "array" if isinstance(value, list | tuple) else type(value).__name__
 
 
 def allows_null(root: Schema, schema: Any) -> bool:
@@ -237,7 +175,7 @@ def secret_paths(root: Schema) -> frozenset[Path]:
                 walk(part, (*path, way[1]), above)
             elif way[0] in ("additionalProperties", "patternProperties", "items", "prefixItems", "additionalItems"):
                 walk(part, (*path, ANY), above)
-            elif way[0] in ("allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"):
+            elif way[0] in (*UNIONS, "if", "then", "else", "dependentSchemas", "dependencies"):
                 walk(part, path, above)
 
     walk(root, (), ())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from burler.config import schemas
 from burler.config.problems import Problems, dotted
 from burler.regex import compile_pattern
+from burler.schema_tree import type_of
 from burler.suggest import did_you_mean
 
 WORDS = {
@@ -22,7 +22,7 @@ _FORMATS = {
 
 def kind_of(value: Any) -> str:
     """The type of a value, in words."""
-    kind = schemas.type_of(value)
+    kind = type_of(value)
     return WORDS.get(kind, kind)
 
 

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from burler.config import schemas
 from burler.config.problems import Problems
 from burler.config.schemas import Schema
 from burler.config.sentences import say
 from burler.errors import DeclarationError
 from burler.regex import compile_pattern, keywords
+from burler.schema_tree import changed, walk
 
 logger = logging.getLogger(__name__)
 
@@ -107,12 +107,7 @@ def _fault(kind: Any, schema: Schema, old: bool) -> str | None:
 
 
 def _all_parts(schema: Schema) -> Iterator[tuple[tuple[str, ...], Schema]]:
-    todo: list[tuple[tuple[str, ...], Any]] = [((), schema)]
-    while todo:
-        way, part = todo.pop()
-        if isinstance(part, Mapping):
-            yield way, part
-            todo += [((*way, *step), inner) for step, inner in schemas.parts(part)]
+    return ((way, part) for way, part in walk(schema) if isinstance(part, Mapping))
 
 
 def _tell_gaps(schema: Schema, place: str) -> None:
@@ -152,7 +147,7 @@ def _for_draft_4(part: Any) -> Any:
         plain = way in (("additionalProperties",), ("additionalItems",)) and isinstance(inner, bool)
         return inner if plain else _for_draft_4(inner)
 
-    out = schemas.with_parts(part, change, base=part)
+    out = changed(part, change)
     if "$ref" in out and len(out) > 1:
         out["allOf"] = [{"$ref": out.pop("$ref")}, *out.get("allOf", [])]
     return out

@@ -15,8 +15,8 @@ import msgspec
 from burler.declare.options import is_unicode
 from burler.errors import DeclarationError
 from burler.regex import compile_pattern
-from burler.schema.ref_places import expressions
 from burler.schema.type_names import check_types
+from burler.schema_tree import expressions
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ def _check_expressions(schema: Mapping[str, Any], where: str) -> None:
     check the rows: it may be written for another language than Python, and is only told."""
     for keyword, expression, path in expressions(schema):
         decides = keyword == "patternProperties"
-        told = f"{where}: schema: {'.'.join(path) or 'the whole'}: {keyword} {expression!r:.60}"
+        told = f"{where}: schema: {path or 'the whole'}: {keyword} {expression!r:.60}"
         try:
             compiled = compile_pattern(expression)
         except re.error as error:

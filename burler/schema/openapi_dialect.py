@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-_MAPS = ("properties", "patternProperties", "definitions", "$defs", "dependentSchemas")
-_SINGLE = ("items", "additionalProperties", "not", "contains", "if", "then", "else", "unevaluatedProperties")
-_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+from burler.schema_tree import UNIONS, changed, parts
+
 _NOTES = ("title", "description", "default", "readOnly", "writeOnly", "deprecated")
 _DROPPED = frozenset(("discriminator", "xml", "externalDocs", "example", "examples", "collectionFormat", "$schema"))
 # fmt: off
@@ -17,19 +16,6 @@ _FORMATS_WITHOUT_MEANING = frozenset((
     "char", "html", "commonmark", "media-range", "http-date", "boolean",
 ))
 # fmt: on
-
-
-def subschemas(node: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas right below a schema."""
-    for keyword in _MAPS:
-        if isinstance(node.get(keyword), Mapping):
-            yield from node[keyword].values()
-    for keyword in _SINGLE:
-        if isinstance(node.get(keyword), Mapping):
-            yield node[keyword]
-    for keyword in (*_LISTS, "items"):
-        if isinstance(node.get(keyword), list):
-            yield from node[keyword]
 
 
 def to_json_schema(schema: Any) -> None:
@@ -42,7 +28,7 @@ def to_json_schema(schema: Any) -> None:
         if isinstance(node, dict) and id(node) not in seen:
             _rewrite(node)
             seen.add(id(node))
-            waiting += subschemas(node)
+            waiting += [part for _, part in parts(node)]
 
 
 def _rewrite(node: dict[str, Any]) -> None:
@@ -99,22 +85,13 @@ def without_write_only(node: Any, hidden: frozenset[str] = frozenset()) -> Any:
     Args:
         hidden: fields that a schema around this one writes only.
     """
-    if isinstance(node, list):
-        return [without_write_only(item) for item in node]
     if not isinstance(node, Mapping):
         return node
     out = {key: value for key, value in node.items() if key not in ("readOnly", "writeOnly")}
     hidden = hidden | _write_only_names(node)
-    for keyword in _MAPS:
-        if isinstance(out.get(keyword), Mapping):
-            skip = hidden if keyword == "properties" else ()
-            out[keyword] = {name: without_write_only(sub) for name, sub in out[keyword].items() if name not in skip}
-    for keyword in (*_SINGLE, "prefixItems"):
-        if isinstance(out.get(keyword), Mapping | list):
-            out[keyword] = without_write_only(out[keyword])
-    for keyword in ("anyOf", "oneOf", "allOf"):
-        if isinstance(out.get(keyword), list):
-            out[keyword] = [without_write_only(part, hidden) for part in out[keyword]]
+    if isinstance(out.get("properties"), Mapping):
+        out["properties"] = {name: sub for name, sub in out["properties"].items() if name not in hidden}
+    out = changed(out, lambda way, sub: without_write_only(sub, hidden if way[0] in UNIONS else frozenset()))
     if isinstance(out.get("required"), list):
         out["required"] = [name for name in out["required"] if name not in hidden]
         if not out["required"]:
@@ -181,4 +158,4 @@ def _next_nodes(node: dict[str, Any], path: set[int], target_of: Callable[[str],
             del node["$ref"]
         elif target is not None:
             yield target
-    yield from (sub for sub in list(subschemas(node)) if isinstance(sub, dict) and id(sub) not in path)
+    yield from (sub for _, sub in list(parts(node)) if isinstance(sub, dict) and id(sub) not in path)

@@ -15,7 +15,8 @@ from burler.schema.documents import shown
 from burler.schema.openapi_dialect import cut_cycles, to_json_schema, without_write_only
 from burler.schema.openapi_read import is_url, read_document
 from burler.schema.refs import resolve_refs
-from burler.schema.simplify import as_object, simplify, types_in
+from burler.schema.simplify import as_object, simplify
+from burler.schema_tree import at, token, types_of
 from burler.suggest import near_or_all
 
 DocumentSource = str | Path | Callable[[Mapping[str, Any]], str | Path]
@@ -97,7 +98,7 @@ class OpenApi:
             schema = found["properties"][name]
         out = as_object(_item(schema))
         if out is None:
-            kinds = " or ".join(types_in(schema)) or "without a type"
+            kinds = " or ".join(types_of(schema)) or "without a type"
             kinds = "an object without any" if kinds == "object" else kinds
             hint = " Say with rows= where the records lie." if not names else ""
             raise DeclarationError(
@@ -141,7 +142,7 @@ def openapi(
 
 def _item(schema: Any) -> Any:
     """What an array holds; anything else as it is."""
-    while isinstance(schema, Mapping) and set(types_in(schema)) - {"null"} == {"array"} and "items" in schema:
+    while isinstance(schema, Mapping) and set(types_of(schema)) - {"null"} == {"array"} and "items" in schema:
         schema = schema["items"]
     return schema
 
@@ -157,7 +158,7 @@ def _pointer(document: dict[str, Any], component: str, place: str) -> str:
         raise DeclarationError(f"{place}: there is no schema at '{component}'.{_cure(document, component)}")
     for folder in ("#/components/schemas", "#/definitions"):
         if component in (_at(document, folder) or {}):
-            return f"{folder}/{_token(component)}"
+            return f"{folder}/{token(component)}"
     raise DeclarationError(f"{place}: there is no component '{component}'.{_cure(document, component)}")
 
 
@@ -171,9 +172,9 @@ def _answer(document: dict[str, Any], method: str, path: str, place: str) -> str
     called = f"{method.upper()} {path}"
     paths = document.get("paths")
     operations = {
-        f"{verb.upper()} {name}": f"#/paths/{_token(name)}"
+        f"{verb.upper()} {name}": f"#/paths/{token(str(name))}"
         for name in (paths if isinstance(paths, Mapping) else ())
-        for verb in _follow(document, f"#/paths/{_token(name)}", place)[1]
+        for verb in _follow(document, f"#/paths/{token(str(name))}", place)[1]
         if isinstance(verb, str) and _OPERATION.fullmatch(f"{verb} {name}")
     }
     if called not in operations:
@@ -196,8 +197,8 @@ def _answer(document: dict[str, Any], method: str, path: str, place: str) -> str
     fitting = [name for name in media if _JSON_TYPE.fullmatch(str(name).partition(";")[0].strip())]
     fitting.sort(key=lambda name: not str(name).lower().startswith("application/json"))
     for name in fitting:
-        if isinstance(_at(document, f"{pointer}/content/{_token(name)}/schema"), Mapping):
-            return f"{pointer}/content/{_token(name)}/schema"
+        if isinstance(_at(document, f"{pointer}/content/{token(str(name))}/schema"), Mapping):
+            return f"{pointer}/content/{token(str(name))}/schema"
     said = f"only {', '.join(media)}" if media and not fitting else "none with a schema"
     raise DeclarationError(f"{place}: the answer {code} of '{called}' has no JSON schema ({said}).")
 
@@ -225,21 +226,10 @@ def _local(document: dict[str, Any], reference: str) -> Any:
 
 def _at(document: Any, pointer: str) -> Any:
     """What stands at ``#/...``; None if nothing does."""
-    node = document
-    for part in unquote(pointer.removeprefix("#")).split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, Mapping) and key in node:
-            node = node[key]
-        elif isinstance(node, list) and key.isdigit() and int(key) < len(node):
-            node = node[int(key)]
-        else:
-            return None
-    return node
-
-
-def _token(name: str) -> str:
-    """A name as part of a pointer in a URL's fragment."""
-    return str(name).replace("%", "%25").replace("~", "~0").replace("/", "~1")
+    try:
+        return at(document, unquote(pointer.removeprefix("#")))
+    except LookupError:
+        return None
 
 
 def _prepare(document: dict[str, Any], pointer: str) -> None:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from burler.schema.documents import fetch, read_file, shown
-from burler.schema.ref_places import SCHEMA, Document, Scope, below, enter, file_uri, join, tokens
+from burler.schema.ref_places import Document, Scope, enter, file_uri, join
+from burler.schema_tree import SCHEMA, below, step, tokens
 from burler.suggest import did_you_mean
 
 MOST_FETCHED = 100
@@ -81,15 +82,14 @@ class Library:
         for key in tokens(fragment):
             if place == SCHEMA:
                 scope = enter(node, scope)
-            if isinstance(node, Mapping) and key in node:
-                node, place = node[key], below(place, key)
-            elif isinstance(node, list | tuple) and _is_index(key) and int(key) < len(node):
-                node = node[int(key)]
-            else:
+            place = below(place, key) if isinstance(node, Mapping) else place
+            try:
+                node = step(node, key)
+            except LookupError:
                 known = [str(name) for name in node] if isinstance(node, Mapping) else []
                 raise Unfound(
                     f"points to nothing: {self._in(scope)}'{shown(key)}' is not there.{did_you_mean(key, known)}"
-                )
+                ) from None
         return node, scope
 
     def _in(self, scope: Scope) -> str:
@@ -207,10 +207,6 @@ def _may_declare(document: Document, asking: Document, uri: str) -> bool:
     if urlsplit(uri).scheme == "file":
         return asking.path is not None and not document.remote
     return not document.remote or urlsplit(uri).netloc == urlsplit(document.uri).netloc
-
-
-def _is_index(key: str) -> bool:
-    return key.isascii() and key.isdigit() and len(key) < 10 and (key == "0" or key[0] != "0")
 
 
 def _is_there(path: Path) -> bool:

@@ -6,52 +6,12 @@ one inside ``enum`` is a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit, uses_relative
 
-SCHEMA, MAP, DATA, OTHER = "schema", "map", "data", "other"
-"""A schema (or a list of them); names to schemas; a value; a keyword that JSON Schema does not know."""
-
-PLACES = {
-    **dict.fromkeys(("properties", "patternProperties", "dependencies", "dependentSchemas"), MAP),
-    **dict.fromkeys(("definitions", "$defs"), MAP),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems", "items", "not", "if", "then", "else"), SCHEMA),
-    **dict.fromkeys(("contains", "propertyNames", "contentSchema"), SCHEMA),
-    **dict.fromkeys(("additionalProperties", "additionalItems"), SCHEMA),
-    **dict.fromkeys(("unevaluatedProperties", "unevaluatedItems"), SCHEMA),
-    **dict.fromkeys(("enum", "const", "default", "example", "examples"), DATA),
-}
-_NOT_OTHER = {"default"}  # outside of schemas it is a name: of one of OpenAPI's answers, for instance
-
-
-def below(place: str, key: str) -> str:
-    """The place of what a key of an object at ``place`` holds."""
-    if place == MAP:
-        return SCHEMA
-    if place == DATA or (place == OTHER and key in _NOT_OTHER):
-        return place
-    return PLACES.get(key, OTHER)
-
-
-def expressions(
-    node: Any, place: str = SCHEMA, path: tuple[str, ...] = ()
-) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """The regular expressions of a schema: keyword, expression, names of the fields that lead there."""
-    if isinstance(node, list | tuple):
-        for item in node:
-            yield from expressions(item, place, path)
-    if not isinstance(node, Mapping) or place not in (SCHEMA, MAP):
-        return
-    if place == SCHEMA:
-        if isinstance(node.get("pattern"), str):
-            yield "pattern", node["pattern"], path
-        if isinstance(node.get("patternProperties"), Mapping):
-            yield from (("patternProperties", one, path) for one in node["patternProperties"] if isinstance(one, str))
-    for key, inner in node.items():
-        yield from expressions(inner, below(place, key), (*path, key) if place == MAP else path)
+from burler.schema_tree import DATA, OTHER, SCHEMA, below
 
 
 @dataclass(slots=True, eq=False)
@@ -174,12 +134,6 @@ class Index:
         if isinstance(node.get("$dynamicAnchor"), str):
             self.dynamic.add((inner.uri, node["$dynamicAnchor"]))
         return inner
-
-
-def tokens(pointer: str) -> Iterator[str]:
-    """The steps of a JSON pointer that begins with "/"."""
-    for part in pointer.split("/")[1:]:
-        yield part.replace("~1", "/").replace("~0", "~")
 
 
 def join(base: str, reference: str) -> str:

@@ -16,7 +16,8 @@ from burler.errors import DeclarationError
 from burler.schema.documents import shown
 from burler.schema.merge import merge_all
 from burler.schema.ref_lookup import Library, Target, Unfound
-from burler.schema.ref_places import DATA, MAP, OTHER, SCHEMA, Document, Scope, below, enter, file_uri, join
+from burler.schema.ref_places import Document, Scope, enter, file_uri, join
+from burler.schema_tree import DATA, MAP, OTHER, SCHEMA, below
 
 MOST_VALUES = 1_000_000
 """Values in a schema once its references are replaced; a few lines can ask for 2 to the 30th."""

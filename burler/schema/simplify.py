@@ -11,6 +11,7 @@ from typing import Any
 
 from burler.schema.merge_rules import sees_all
 from burler.schema.merge_values import distinct, is_plain_type, mapping
+from burler.schema_tree import type_of, types_of
 
 _MAPS = ("properties", "patternProperties")
 _SINGLE = ("items", "additionalProperties", "additionalItems", "contains", "not", "propertyNames")
@@ -67,7 +68,7 @@ def _simple(node: Any, *, exact: bool) -> Any:
     if "const" in out and "enum" not in out:
         out["enum"] = [out.pop("const")]
     if isinstance(out.get("enum"), list) and out["enum"] and "type" not in out:
-        out = {"type": _listed(dict.fromkeys(type_name(value) for value in out["enum"])), **out}
+        out = {"type": _listed(dict.fromkeys(type_of(value) for value in out["enum"])), **out}
     for keyword in ("anyOf", "oneOf"):
         if isinstance(out.get(keyword), list):
             out = _fold(out, keyword, exact=exact)
@@ -87,29 +88,11 @@ def _are_apart(branches: list[Any]) -> bool:
     """Whether no value can be of the types of two branches."""
     seen: set[str] = set()
     for branch in branches:
-        mine = {_family(name) for name in types_in(branch)}
+        mine = {_family(name) for name in types_of(branch)}
         if not mine or mine & seen:
             return False
         seen |= mine
     return True
-
-
-def types_in(node: Any) -> tuple[str, ...]:
-    """The types a schema names."""
-    given = node.get("type") if isinstance(node, Mapping) else None
-    if isinstance(given, str):
-        return (given,)
-    return tuple(name for name in given if isinstance(name, str)) if isinstance(given, list | tuple) else ()
-
-
-def type_name(value: Any) -> str:
-    """The JSON type of a value as it stands in a schema."""
-    if value is None:
-        return "null"
-    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (Mapping, "object")):
-        if isinstance(value, kind):
-            return name
-    return "array" if isinstance(value, list | tuple) else "string"
 
 
 def _listed(types: Iterable[str]) -> Any:
@@ -171,28 +154,28 @@ def _distinct(branches: list[Any], keyword: str, *, exact: bool) -> list[Any]:
             flat.append(branch)
     out = distinct(flat)
     if any(_takes_null(branch) for branch in out):
-        out = [branch for branch in out if types_in(branch) != ("null",)]
-    plain = {name for branch in out if _is_plain(branch) for name in types_in(branch)}
+        out = [branch for branch in out if types_of(branch) != ("null",)]
+    plain = {name for branch in out if _is_plain(branch) for name in types_of(branch)}
     covered = plain | ({"integer"} if "number" in plain else set())
     return [
-        branch for branch in out if _is_plain(branch) or not types_in(branch) or not set(types_in(branch)) <= covered
+        branch for branch in out if _is_plain(branch) or not types_of(branch) or not set(types_of(branch)) <= covered
     ]
 
 
 def _takes_null(branch: Any) -> bool:
     """Whether null surely fits a branch, among other values: by its type, and no keyword speaks of null."""
-    kinds = types_in(branch)
+    kinds = types_of(branch)
     return "null" in kinds and len(kinds) > 1 and not set(branch) - _OF_NO_NULL
 
 
 def _types_fit_choices(branch: Any) -> bool:
     choices = branch.get("enum", [])
-    kinds = {"integer", *types_in(branch)} if "number" in types_in(branch) else set(types_in(branch))
-    return isinstance(choices, list) and {type_name(value) for value in choices} <= kinds
+    kinds = {"integer", *types_of(branch)} if "number" in types_of(branch) else set(types_of(branch))
+    return isinstance(choices, list) and {type_of(value) for value in choices} <= kinds
 
 
 def _is_plain(branch: Any) -> bool:
-    return isinstance(branch, Mapping) and bool(types_in(branch)) and not set(branch) - _NOTES - {"type"}
+    return isinstance(branch, Mapping) and bool(types_of(branch)) and not set(branch) - _NOTES - {"type"}
 
 
 def _one_schema(branches: list[Any]) -> dict[str, Any] | None:
@@ -202,7 +185,7 @@ def _one_schema(branches: list[Any]) -> dict[str, Any] | None:
     choices: list[Any] = []
     with_choices = 0
     for branch in branches:
-        mine = types_in(branch)
+        mine = types_of(branch)
         allowed = {word for name in mine for word in _OF_TYPE.get(name, ())} | {"type", "enum"} | _NOTES
         if not mine or set(branch) - allowed:
             return None
@@ -224,7 +207,7 @@ def _one_schema(branches: list[Any]) -> dict[str, Any] | None:
         if with_choices != len(branches):
             return None
         out["enum"] = choices
-    named = [branch for branch in branches if types_in(branch) != ("null",)]
+    named = [branch for branch in branches if types_of(branch) != ("null",)]
     if len(named) == 1:
         out.update({key: value for key, value in named[0].items() if key in _NOTES})
     return out
@@ -245,7 +228,7 @@ def as_object(schema: Any) -> dict[str, Any] | None:
     out = dict(schema)
     for keyword in ("anyOf", "oneOf"):
         if isinstance(out.get(keyword), list):
-            branches = [as_object(branch) for branch in out.pop(keyword) if types_in(branch) != ("null",)]
+            branches = [as_object(branch) for branch in out.pop(keyword) if types_of(branch) != ("null",)]
             found = [branch for branch in branches if branch is not None]
             if not found or len(found) < len(branches):
                 return None
@@ -256,7 +239,7 @@ def as_object(schema: Any) -> dict[str, Any] | None:
         out["properties"] = {**named, **mapping(out.get("properties"))}
     if not isinstance(out.get("properties"), Mapping) or not out["properties"]:
         return None
-    if types_in(out) and "object" not in types_in(out):
+    if types_of(out) and "object" not in types_of(out):
         return None
     return {**out, "type": "object"}
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from burler.errors import DeclarationError
-from burler.schema.ref_places import MAP, PLACES, SCHEMA, below
+from burler.schema_tree import HOLDS, MAP, SCHEMA, TYPES, field_path, walk
 from burler.suggest import nearest
 
 logger = logging.getLogger(__name__)
 
-TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _MEANT = {
     **dict.fromkeys(("int", "long", "bigint", "smallint", "int32", "int64"), "integer"),
     **dict.fromkeys(("float", "double", "decimal", "numeric", "real"), "number"),
@@ -33,7 +32,7 @@ _TIMES = ("datetime", "timestamp", "timestamptz", "isodatetime", "datetimetz", "
 _FORMATS = {**dict.fromkeys(_TIMES, "date-time"), "date": "date", "isodate": "date", "singerdecimal": "singer.decimal"}
 _RIGHT = frozenset(_FORMATS.values())
 _MOST_NAMED = 5
-_BELOW = frozenset(key for key, place in PLACES.items() if place in (SCHEMA, MAP))
+_BELOW = frozenset(key for key, place in HOLDS.items() if place in (SCHEMA, MAP))
 
 # One pass in C finds what may be wrong, in the schema as one line of JSON. A field called "type" looks so, too: then
 # a short walk says whether it is one; only for what is wrong comes the walk that knows every place by its path.
@@ -62,7 +61,10 @@ def check_types(schema: Mapping[str, Any], *, where: str) -> None:
         return
     wrong: list[tuple[str, str]] = []
     formats: list[str] = []
-    for path, node in _schemas(schema):
+    for way, node in walk(schema):
+        if not isinstance(node, Mapping):
+            continue
+        path = field_path(way)
         if "type" in node:
             problem = _problem(node["type"])
             if problem:
@@ -99,7 +101,7 @@ def _has_object_type(node: Any, place: str) -> bool:
     if place == SCHEMA:
         if node.get("type").__class__ is dict:
             return True
-        return any(_has_object_type(node[key], PLACES[key]) for key in node if key in _BELOW)
+        return any(_has_object_type(node[key], HOLDS[key]) for key in node if key in _BELOW)
     for value in node.values():
         if value.__class__ is not dict or not _BELOW.isdisjoint(value):
             if _has_object_type(value, SCHEMA):
@@ -107,32 +109,6 @@ def _has_object_type(node: Any, place: str) -> bool:
         elif value.get("type").__class__ is dict:
             return True
     return False
-
-
-def _schemas(root: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every schema with its field's dotted path, from the top down."""
-    stack: list[tuple[str, Any, str]] = [("", root, SCHEMA)]
-    while stack:
-        path, node, place = stack.pop()
-        if isinstance(node, list | tuple):
-            stack.extend((path, item, place) for item in reversed(node))
-        elif isinstance(node, Mapping):
-            if place == SCHEMA:
-                yield path, node
-            for key, value in reversed(list(node.items())):
-                inner = below(place, str(key))
-                if inner in (SCHEMA, MAP):
-                    stack.append((_path(path, str(key), place), value, inner))
-
-
-def _path(path: str, key: str, place: str) -> str:
-    if place == MAP:
-        return f"{path}.{key}" if path else key
-    if key in ("items", "prefixItems", "additionalItems", "unevaluatedItems", "contains"):
-        return f"{path}[]"
-    if key in ("additionalProperties", "unevaluatedProperties"):
-        return f"{path}.*" if path else "*"
-    return path
 
 
 def _problem(given: Any) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from burler.schema_tree import at
 from burler.spec.catalog_walk import Spot, children, reference
 from burler.spec.catalog_words import Reporter, cut
 
@@ -47,16 +48,10 @@ class _Graph:
             return self._root
         if not fragment.startswith("/"):
             return self._anchor(fragment)
-        node = self._root
-        for part in fragment[1:].split("/"):
-            key = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, Mapping) and key in node:
-                node = node[key]
-            elif isinstance(node, list | tuple) and key.isdecimal() and len(key) < 9 and int(key) < len(node):
-                node = node[int(key)]
-            else:
-                return None
-        return node
+        try:
+            return at(self._root, fragment)
+        except LookupError:
+            return None
 
     def _anchor(self, name: str) -> Any:
         if self._anchors is None:

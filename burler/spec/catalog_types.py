@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from burler.errors import DeclarationError
-from burler.schema.type_names import TYPES, check_types
-from burler.spec.catalog_walk import UNIONS, Spot, own_types, reference, types_of
+from burler.schema.type_names import check_types
+from burler.schema_tree import TYPES, UNIONS
+from burler.spec.catalog_walk import Spot, own_types, reference, types_of
 from burler.spec.catalog_words import Reporter, cut, quoted, said, texts
 
 _TIMES = ("datetime", "timestamp", "timestamptz", "isodatetime", "datetimetz", "iso8601", "rfc3339")

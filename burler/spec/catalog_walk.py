@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from burler.schema.type_names import TYPES
+from burler.schema_tree import DEFINITIONS, TYPES, UNIONS, VALUES, parts
 
 MOST_DEPTH = 100
 """Schemas inside one another; below that nobody looks. Readers in most languages give up at a few hundred."""
@@ -15,12 +15,13 @@ Role = Literal["top", "field", "items", "values", "branch", "other"]
 """Where a schema stands: at the top, under ``properties``, in an array, in a map, in a union, or in a condition
 (``not``, ``if``, ...), which says nothing of what fields there are."""
 
-UNIONS = ("anyOf", "oneOf", "allOf")
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_ITEMS = ("items", "prefixItems")
-_VALUES = ("additionalProperties", "unevaluatedProperties")
-_OTHERS = ("additionalItems", "unevaluatedItems", "contains", "not", "if", "then", "else", "propertyNames")
-_MAPS = ("dependencies", "dependentSchemas")
+_ROLES: dict[str, Role] = {
+    "properties": "field",
+    **dict.fromkeys(("items", "prefixItems"), "items"),
+    **dict.fromkeys((*VALUES, "patternProperties"), "values"),
+    **dict.fromkeys(UNIONS, "branch"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +64,11 @@ def spots(schema: Any, *, without: frozenset[str] = frozenset()) -> Iterator[Spo
 
 def children(node: Any) -> Iterator[tuple[Role, str, Any]]:
     """What stands directly below a schema: (role, field's name or keyword, what stands there)."""
-    if not isinstance(node, Mapping):
-        return
-    for word, value in node.items():
-        if word == "properties" and isinstance(value, Mapping):
-            yield from (("field", name, sub) for name, sub in value.items() if isinstance(name, str))
-        elif word == "patternProperties" and isinstance(value, Mapping):
-            yield from (("values", "*", sub) for sub in value.values())
-        elif word in _ITEMS:
-            yield from (("items", "items", sub) for sub in (value if isinstance(value, list | tuple) else [value]))
-        elif word in _VALUES and not isinstance(value, bool):
-            yield "values", "*", value
-        elif word in UNIONS and isinstance(value, list | tuple):
-            yield from (("branch", word, sub) for sub in value)
-        elif word in _OTHERS and not isinstance(value, bool):
-            yield "other", word, value
-        elif word in _MAPS and isinstance(value, Mapping):
-            yield from (("other", word, sub) for sub in value.values() if not isinstance(sub, list | tuple))
+    for way, part in parts(node):
+        role = _ROLES.get(way[0], "other")
+        if way[0] in DEFINITIONS or (isinstance(part, bool) and role not in ("field", "items", "branch")):
+            continue
+        yield role, way[1] if role == "field" else "*" if role == "values" else way[0], part
 
 
 def _at(spot: Spot, role: Role, key: str) -> tuple[str, tuple[str, ...]]:

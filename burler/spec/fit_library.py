@@ -9,7 +9,7 @@ from typing import Any
 
 from burler.pipeline.constraints import quick_length
 from burler.regex import keywords
-from burler.schema.ref_places import expressions
+from burler.schema_tree import expressions
 
 _DEFINITIONS = ("definitions", "$defs")
 _LATE = frozenset(
@@ -109,7 +109,7 @@ def _words(schema: Any, known: frozenset[str]) -> Iterator[str]:
             yield from _words(value, known)
 
 
-def _is_quick(found: tuple[str, str, tuple[str, ...]]) -> bool:
+def _is_quick(found: tuple[str, str, str]) -> bool:
     return found[0] == "pattern" or quick_length(found[1]) > 0
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from burler.errors import DataError
 from burler.schema.infer import Inference
+from burler.schema_tree import types_of
 
 _ROWS = 1000
 _ORDER = ("null", "boolean", "integer", "number", "string", "array", "object")
@@ -57,9 +58,10 @@ def _both(declared: Any, found: Any) -> dict[str, Any]:
     """A node that takes what either takes."""
     if not isinstance(declared, Mapping):
         return _nullable(found)
-    types = sorted({*_types(declared), *_types(found)}, key=lambda word: _ORDER.index(word) if word in _ORDER else 9)
+    named = {*types_of(declared), *types_of(found)}
+    types = sorted(named, key=lambda word: _ORDER.index(word) if word in _ORDER else 9)
     out: dict[str, Any] = {"type": types}
-    both = {*_types(declared)} & {*_types(found)}
+    both = {*types_of(declared)} & {*types_of(found)}
     form = declared.get("format")
     if form is not None and (found.get("format") == form or "string" not in both):
         out["format"] = form
@@ -73,16 +75,5 @@ def _both(declared: Any, found: Any) -> dict[str, Any]:
 
 
 def _nullable(node: Mapping[str, Any]) -> dict[str, Any]:
-    types = _types(node)
+    types = types_of(node)
     return {**node, "type": ["null", *(word for word in types if word != "null")]} if types else dict(node)
-
-
-def _types(node: Any) -> list[str]:
-    said = node.get("type") if isinstance(node, Mapping) else None
-    return (
-        [said]
-        if isinstance(said, str)
-        else [word for word in said if isinstance(word, str)]
-        if isinstance(said, list)
-        else []
-    )

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from burler.regex import compile_pattern
-from burler.schema.ref_places import expressions
+from burler.schema_tree import expressions
 from burler.spec.messages import MessageCheck
 from burler.spec.table import RULES
 
@@ -58,5 +58,5 @@ def _gaps(check: MessageCheck) -> Iterator[str]:
                 with contextlib.suppress(re.error):
                     gap = compile_pattern(expression).gap
                     if gap is not None:
-                        field = ".".join((name, *path))
+                        field = f"{name}.{path}" if path else name
                         yield f"in part: {keyword} {expression!r:.60} of '{field}': {gap.rstrip('.')}"

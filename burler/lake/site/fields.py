@@ -10,6 +10,7 @@ from typing import Any
 
 from burler.errors import DeclarationError
 from burler.schema.refs import resolve_refs
+from burler.schema_tree import types_of, walk
 
 MOST_FIELDS = 5000
 MOST_LEVELS = 30
@@ -78,16 +79,7 @@ def fields_of(schema: Mapping[str, Any]) -> Fields:
 
 
 def _has_references(schema: Any) -> bool:
-    todo = [schema]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Mapping):
-            if "$ref" in node or "allOf" in node:
-                return True
-            todo.extend(node.values())
-        elif isinstance(node, list):
-            todo.extend(node)
-    return False
+    return any(isinstance(node, Mapping) and ("$ref" in node or "allOf" in node) for _, node in walk(schema))
 
 
 def _below(node: Any, *, parent: str, path: str, depth: int) -> Iterator[Field]:
@@ -156,28 +148,21 @@ def quoted(name: str) -> str:
     return json.dumps(name, ensure_ascii=False) if not name or set(name) & set('.[]*/" \t\n') else name
 
 
-def _types(node: Mapping[str, Any]) -> list[str]:
-    value = node.get("type")
-    if isinstance(value, list | tuple):
-        return [kind for kind in value if isinstance(kind, str)]
-    return [value] if isinstance(value, str) else []
-
-
 def type_words(node: Any, depth: int = 0) -> str:
     """``string (date-time)``, ``array of integer``, ``integer or string``, ``any``."""
     if node is False:
         return "nothing"
     if not isinstance(node, Mapping) or depth > MOST_LEVELS:
         return "any"
-    words = [_one_type(node, kind, depth) for kind in _types(node) if kind != "null"]
+    words = [_one_type(node, kind, depth) for kind in types_of(node) if kind != "null"]
     if not words:
-        words = [type_words(part, depth + 1) for part in list(_parts(node))[1:] if _types(part) != ["null"]]
+        words = [type_words(part, depth + 1) for part in list(_parts(node))[1:] if types_of(part) != ("null",)]
         if not words and "properties" in node:
             words = ["object"]
         if not words and _values(node):
             words = list(dict.fromkeys(_json_type(value) for value in _values(node) if value is not None))
     if not words:
-        return "null" if "null" in _types(node) else "any"
+        return "null" if "null" in types_of(node) else "any"
     return " or ".join(dict.fromkeys(words))
 
 
@@ -214,7 +199,7 @@ def _one_type(node: Mapping[str, Any], kind: str, depth: int) -> str:
 def _nullable(node: Any) -> bool | None:
     if not isinstance(node, Mapping):
         return None
-    types = {kind for part in _parts(node) for kind in _types(part)}
+    types = {kind for part in _parts(node) for kind in types_of(part)}
     if types:
         return "null" in types
     return None in _values(node) if _values(node) else None
