@@ -267,10 +267,11 @@ def type_of(node: SchemaNode, path: tuple[str, ...] = ()) -> FieldType:
         raise NoColumn(f"field '{'.'.join(path)}' holds a $ref; resolve references first")
     if len(path) > _DEEPEST:
         raise RecursionError
-    return _union([_branch_type(branch, path) for branch in node.branches])
+    return _union([branch_type(branch, path) for branch in node.branches])
 
 
-def _branch_type(branch: Mapping[str, Any], path: tuple[str, ...]) -> FieldType:
+def branch_type(branch: Mapping[str, Any], path: tuple[str, ...] = ()) -> FieldType:
+    """The same of one alternative."""
     names = type_names(branch)
     if not names:
         return OPEN
@@ -281,8 +282,10 @@ def _branch_type(branch: Mapping[str, Any], path: tuple[str, ...]) -> FieldType:
 
 def _union(kinds: Iterable[FieldType]) -> FieldType:
     """What holds all of a node's types; any JSON where they do not widen."""
-    different = list(dict.fromkeys(kind for kind in kinds if kind != NULL))
-    if len(different) > 1 and not all(isinstance(kind, Scalar | DecimalOf) and kind != OPEN for kind in different):
+    different = list(dict.fromkeys(kind for kind in kinds if kind is not NULL))
+    if len(different) < 2:
+        return different[0] if different else NULL
+    if not all(isinstance(kind, Scalar | DecimalOf) and kind != OPEN for kind in different):
         return OPEN
     return widest(different) or OPEN
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw
 
-from burler.records.columns.nodes import NoColumn, SchemaNode, type_names, type_of
+from burler.records.columns.nodes import NoColumn, SchemaNode, branch_type, type_names
 from burler.records.columns.types import (
     BIGINT,
     BINARY,
@@ -172,7 +172,7 @@ def _value(given: Any, place: str, built: Built, at: str | None) -> tuple[Any, C
     branches = [(branch, names) for branch, names in branches if names != {"null"}] or branches[:1]
     if len(branches) > 1:
         raise NeverClean(f"{place} is a union")
-    kind, check = _kind(type_of(SchemaNode(branches[0][0])), branches[0][0], place, built, at)
+    kind, check = _kind(branch_type(branches[0][0]), branches[0][0], place, built, at)
     if "null" not in names or kind is Any or kind is None:
         return kind, check
     if kind is Raw and check is not None:
@@ -205,7 +205,7 @@ def _kind(
         case DecimalOf(scale):
             return _decimal(scale, type_names(node) - {"null"}, place)
     names = type_names(node) - {"null"}
-    if "string" in names and (alone := type_of(SchemaNode({**node, "type": "string"}))) in (TIMESTAMP, DATE, BINARY):
+    if "string" in names and len(names) > 1 and (alone := branch_type({**node, "type": "string"})) in _TEXTS:
         kind = alone  # also in a union: right whether it is read as text or as the time it is
     if kind == TIMESTAMP:
         return built.moment(at), None
@@ -216,6 +216,7 @@ def _kind(
     return _SCALARS[kind] if kind in _SCALARS else built.any_json(), None
 
 
+_TEXTS = (TIMESTAMP, DATE, BINARY)
 _SCALARS: dict[FieldType, Any] = {BIGINT: INT64, DOUBLE: float, BOOLEAN: bool, STRING: str, BINARY: _BASE64, NULL: None}
 
 
