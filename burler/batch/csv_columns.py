@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from burler.records.columns.nodes import NoColumn, SchemaNode, fields_of, type_of
+from burler.records.columns.nodes import SchemaNode, column_type, fields_of
 from burler.records.columns.types import DATE, TIMESTAMP, FieldType
 
 Kind = Literal["text", "number", "boolean", "json"]
@@ -44,7 +44,4 @@ def _column(name: str, node: SchemaNode) -> Column:
         return Column(name, "boolean")
     if "string" not in types or not types <= _SCALARS:
         return Column(name, "json")
-    try:
-        return Column(name, "text", _MOMENTS.get(type_of(node)))
-    except NoColumn:
-        return Column(name, "text")
+    return Column(name, "text", _MOMENTS.get(column_type(node)))

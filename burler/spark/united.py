@@ -27,6 +27,7 @@ from burler.records.columns.types import (
     widest,
 )
 from burler.schema.refs import resolve_refs
+from burler.schema_tree import walk
 from burler.spark.lakefiles import SchemaVersion
 from burler.spark.readoptions import ReadOptions
 from burler.spark.types import read_type
@@ -147,7 +148,7 @@ def place_of(path: Path) -> str:
 
 def _record(stream: str, version: SchemaVersion, options: ReadOptions) -> StructOf:
     schema = version.schema
-    if _refers(schema):
+    if any("$ref" in node for _, node in walk(schema) if isinstance(node, Mapping)):
         try:
             schema = resolve_refs(schema, source=f"stream '{stream}'")
         except BurlerError as error:
@@ -156,19 +157,6 @@ def _record(stream: str, version: SchemaVersion, options: ReadOptions) -> Struct
                 f"can't be columns ({error}). Declare the field without properties: it is then held as JSON text"
             ) from None
     return read_type(schema, stream=stream, timestamps=options.timestamps, open_types=options.open_types)
-
-
-def _refers(node: object) -> bool:
-    nodes: list[object] = [node]  # a list and no recursion: a schema may be deep
-    while nodes:
-        one = nodes.pop()
-        if isinstance(one, Mapping):
-            if "$ref" in one:
-                return True
-            nodes.extend(one.values())
-        elif isinstance(one, list):
-            nodes.extend(one)
-    return False
 
 
 @dataclass(frozen=True, slots=True)

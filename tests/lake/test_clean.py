@@ -220,7 +220,6 @@ NOT_CLEAN = [
     ({"enum": [1, 2]}, "1"),
     ({"const": 1}, "1"),
     ({"type": "text"}, '"x"'),
-    ({"type": [["null"]]}, "null"),
     ({"type": "object", "patternProperties": {"a": INTEGER}}, "{}"),
     ({"type": "object", "properties": {"a": INTEGER, "A": INTEGER}}, '{"a":1}'),
     ({"type": "object", "properties": {"ß": INTEGER, "SS": INTEGER}}, "{}"),

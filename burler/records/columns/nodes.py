@@ -34,9 +34,10 @@ from burler.records.columns.types import (
     replaced,
     widest,
 )
+from burler.schema_tree import TYPES, type_of, types_of
 
 SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
-_ALL = SCALARS | {"object", "array"}
+_ALL = frozenset(TYPES)
 _INT64 = (-(2**63), 2**63 - 1)
 _SINGER_DECIMAL_SCALE = 18
 _DEEPEST = 200
@@ -165,22 +166,12 @@ def type_names(node: Mapping[str, Any]) -> set[str]:
     is elsewhere: what stands beside a reference is not looked at."""
     if "$ref" in node:
         return set()
-    given = node.get("type")
-    if isinstance(given, str):
-        return {given}
-    if isinstance(given, list | tuple):
-        return {str(name) for name in given}
-    values = node.get("enum") if isinstance(node.get("enum"), list) else [node["const"]] if "const" in node else []
+    if given := types_of(node):
+        return set(given)
+    values = node["enum"] if isinstance(node.get("enum"), list) else [node["const"]] if "const" in node else []
     if values:
-        return {_json_type(value) for value in values}
+        return {name if (name := type_of(value)) in TYPES else "number" for value in values}  # a Decimal, say
     return {"object"} if "properties" in node else {"array"} if "items" in node else set()
-
-
-def _json_type(value: Any) -> str:
-    for kind, name in ((bool, "boolean"), (int, "integer"), (str, "string"), (list, "array"), (dict, "object")):
-        if isinstance(value, kind):
-            return name
-    return "null" if value is None else "number"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -230,7 +221,7 @@ def record_type(
     if not fields:
         raise error(f"stream '{stream}': its schema declares no properties, so there are no columns to make")
     try:
-        record = StructOf(tuple((name, type_of(node, (name,))) for name, node in fields.items()))
+        record = StructOf(tuple((name, column_type(node, (name,))) for name, node in fields.items()))
     except RecursionError:
         raise error(f"stream '{stream}': its schema is recursive; a table can't be") from None
     except NoColumn as refused:
@@ -257,7 +248,7 @@ def _with_json(kind: FieldType, node: SchemaNode) -> FieldType:
     return JSON if kind == STRING and node.texts != "text" else kind
 
 
-def type_of(node: SchemaNode, path: tuple[str, ...] = ()) -> FieldType:
+def column_type(node: SchemaNode, path: tuple[str, ...] = ()) -> FieldType:
     """The type of a column of such values; ``OPEN`` where they may be any JSON.
 
     Raises:
@@ -307,7 +298,7 @@ def _one(name: str, node: Mapping[str, Any], path: tuple[str, ...], *, alone: bo
             items = node.get("items")
             if "prefixItems" in node or not isinstance(items, Mapping):
                 return OPEN
-            return ListOf(type_of(SchemaNode(items), (*path, "[]")))
+            return ListOf(column_type(SchemaNode(items), (*path, "[]")))
         case "object":
             return _object(node, path)
     raise NoColumn(f"field '{'.'.join(path)}' has the unknown type '{name}'")
@@ -362,7 +353,9 @@ def _object(node: Mapping[str, Any], path: tuple[str, ...]) -> FieldType:
     if "patternProperties" in node or (properties and more is not False):
         return OPEN  # open, or open beside named fields
     if properties:
-        return StructOf(tuple((name, type_of(SchemaNode(inner), (*path, name))) for name, inner in properties.items()))
+        return StructOf(
+            tuple((name, column_type(SchemaNode(inner), (*path, name))) for name, inner in properties.items())
+        )
     if isinstance(more, Mapping) and more:
-        return MapOf(type_of(SchemaNode(more), (*path, "{}")))
+        return MapOf(column_type(SchemaNode(more), (*path, "{}")))
     return OPEN
