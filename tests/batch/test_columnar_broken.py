@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from typing import Any
@@ -31,27 +30,6 @@ def read(data: bytes, format: str, given: dict[str, Any] | None = GIVEN) -> list
     return piped.lines_of(data, format, given).split(b"\n")[:-1]
 
 
-@pytest.mark.parametrize(
-    ("data", "format", "words"),
-    [
-        (b"", "parquet", "it is empty, which no Parquet file is"),
-        (b"", "arrow", "it is empty, which no Arrow file is"),
-        (b'{"id":1}\n', "parquet", "it is no Parquet file but JSON"),
-        (b"id,name\n1,a\n", "arrow", "it is no Arrow file but something else"),
-        (b"\x1f\x8b\x08\x00\x00", "parquet", "packed with gzip as a whole"),
-        (written("arrow", GIVEN, *ROWS), "parquet", "it is no Parquet file but an Arrow file"),
-        (written("parquet", GIVEN, *ROWS), "arrow", "it is no Arrow file but a Parquet file"),
-    ],
-    ids=lambda part: part[:12] if isinstance(part, str) else "",
-)
-def test_a_file_of_another_kind_is_named(data, format, words):
-    with pytest.raises(BatchError) as caught:
-        read(data, format)
-
-    assert words in str(caught.value)
-    assert len(str(caught.value).splitlines()) <= 3
-
-
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_file_that_is_cut_off_anywhere_is_an_error(format):
     data = written(format, GIVEN, *ROWS)
@@ -60,20 +38,6 @@ def test_a_file_that_is_cut_off_anywhere_is_an_error(format):
             read(data[:size], format)
     with pytest.raises(BatchError, match="damaged or broken off"):
         read(data[:-1], format)
-
-
-def test_an_arrow_stream_that_ends_between_two_batches_is_an_error():
-    out = io.BytesIO()
-    ends: list[int] = []
-    table = pa.table({"id": [1, 2, 3]})
-    with pa.ipc.new_stream(out, table.schema) as writer:
-        for batch in table.to_batches(max_chunksize=1):
-            writer.write_batch(batch)
-            ends.append(out.tell())
-    assert len(read(out.getvalue(), "arrow")) == 3
-    for end in ends:
-        with pytest.raises(BatchError, match="it is broken off: an Arrow stream ends with a mark"):
-            read(out.getvalue()[:end], "arrow")
 
 
 def test_a_parquet_file_with_a_wrong_byte_is_an_error_or_still_right():
@@ -99,21 +63,6 @@ def test_names_and_texts_of_an_arrow_file_that_are_no_utf8_are_an_error(part):
         read(data.replace(part, b"\xd8" + part[1:]), "arrow")
 
 
-@pytest.mark.parametrize("make", ["new_file", "new_stream"])
-def test_memory_that_is_no_text_is_an_error_before_anything_follows_it(make):
-    """Where the texts begin and end stands in the file as numbers: wrong ones would be followed out of it."""
-    out = io.BytesIO()
-    table = pa.table({"text": ["value of it", "b"]})
-    with getattr(pa.ipc, make)(out, table.schema) as writer:
-        writer.write_table(table)
-    data = out.getvalue()
-    ends = b"\0\0\0\0\x0b\0\0\0\x0c\0\0\0"
-    assert data.count(ends) == 1
-    wrong = data.replace(ends, b"\0\0\0\0\x0b\0\0\0\x0c\0\0\x40")
-    with pytest.raises(BatchError, match="damaged or broken off"):
-        read(wrong, "arrow")
-
-
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_file_of_a_web_server_is_read_and_one_that_breaks_off_says_so(format, monkeypatch):
     """It can't be read from its end."""
@@ -132,18 +81,6 @@ def test_a_file_of_a_web_server_is_read_and_one_that_breaks_off_says_so(format, 
         assert [row["id"] for row in found] == list(range(200))
         with pytest.raises(BatchError, match="broke off after "):
             list(piped.read({**message, "manifest": [f"{server.url}/cut"]}, GIVEN).rows())
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_a_file_without_rows_gives_no_pages(format):
-    out = io.BytesIO()
-    table = pa.table({"id": pa.array([], pa.int64()), "text": pa.array([], pa.string())})
-    if format == "parquet":
-        pq.write_table(table, out)
-    else:
-        with pa.ipc.new_file(out, table.schema) as writer:
-            writer.write_table(table)
-    assert read(out.getvalue(), format) == []
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -246,14 +246,6 @@ def test_columns_of_other_writers():
     assert found[:-1] == [text for _, _, _, text in FOREIGN[:-1]]
 
 
-def test_times_of_the_old_96_bit_type_in_any_year():
-    moments = [dt.datetime(year, 12, 31, 23, 59, 59, 123456, dt.UTC) for year in (1970, 2024, 9999)]
-    table = pa.table({"x": pa.array(moments, pa.timestamp("us"))})
-    assert read(foreign(table, use_deprecated_int96_timestamps=True), "parquet", schema(x=DATE_TIME)) == [
-        f'{{"x":"{moment.year}-12-31T23:59:59.123456Z"}}' for moment in moments
-    ]
-
-
 def test_numbers_that_json_does_not_know_are_an_error():
     data = foreign(pa.table({"a": [{"x": float("nan")}]}))
 
@@ -290,12 +282,3 @@ def test_a_table_as_pandas_writes_it():
         '{"id":1,"count":1,"at":"2024-01-02T00:00:00Z","kind":"a"}',
         '{"id":2,"count":null,"at":null,"kind":"b"}',
     ]
-
-
-def test_an_arrow_stream_is_read_like_an_arrow_file():
-    out = io.BytesIO()
-    table = pa.table({"id": list(range(10_000))})
-    with pa.ipc.new_stream(out, table.schema) as writer:
-        writer.write_table(table, max_chunksize=3000)
-
-    assert read(out.getvalue(), "arrow")[-1] == '{"id":9999}'

@@ -8,7 +8,6 @@ from decimal import Decimal
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from filebox import error, ids, rows, tap_of
 
 from burler.files import read
@@ -55,22 +54,6 @@ def old_times(box, *moments, kind="us"):
     """A file of the 96-bit timestamps of Hive, Impala and older Sparks."""
     table = pa.table({"id": list(range(len(moments))), "at": pa.array(moments, pa.timestamp(kind))})
     put(box, "a.parquet", table, use_deprecated_int96_timestamps=True)
-
-
-def test_times_of_96_bits_are_right_in_every_year(box):
-    old_times(box, dt.datetime(9999, 12, 31), dt.datetime(1, 1, 1), None, dt.datetime(2024, 5, 1))  # noqa: DTZ001
-    moments = [row["at"] for row in rows(box["a.parquet"])]
-    assert moments == ["9999-12-31T00:00:00Z", "0001-01-01T00:00:00Z", None, "2024-05-01T00:00:00Z"]
-
-
-def test_times_of_96_bits_keep_their_nanoseconds(box):
-    old_times(box, 1, -1, None, 1_704_067_200_123_456_789, kind="ns")
-    assert [row["at"] for row in rows(box["a.parquet"])] == [
-        "1970-01-01T00:00:00.000000001Z",
-        "1969-12-31T23:59:59.999999999Z",
-        None,
-        "2024-01-01T00:00:00.123456789Z",
-    ]
 
 
 def test_nanoseconds_and_the_end_of_time_in_one_file(box):
@@ -121,38 +104,9 @@ def test_only_selected_and_unknown_columns_are_read(box, caplog):
     assert out.records("orders") == [{"id": 1, "total": 1}] and "colour" in caplog.text
 
 
-@pytest.mark.parametrize("keep", [0, 3, 100, -5])
-def test_a_torn_file_is_an_error_that_names_it(box, keep):
-    put(box, "a.parquet", pa.table({"id": list(range(1000))}))
-    path = box.folder / "a.parquet"
-    path.write_bytes(path.read_bytes()[:keep])
-    assert "a.parquet'" in error(box["a.parquet"])
-
-
-def test_a_page_that_is_broken_is_an_error_that_names_the_file(box):
-    put(
-        box,
-        "a.parquet",
-        pa.table({"id": list(range(100_000))}),
-        compression="none",
-        use_dictionary=False,
-        write_page_checksum=True,
-    )
-    path = box.folder / "a.parquet"
-    data = bytearray(path.read_bytes())
-    data[1000:3000] = bytes(2000)
-    path.write_bytes(bytes(data))
-    assert "a.parquet'" in error(box["a.parquet"])
-
-
 def test_no_column_of_the_stream_is_an_error(box):
     put(box, "a.parquet", pa.table({"x": [1]}))
     assert "none of its columns is a field of the stream" in error(box["a.parquet"])
-
-
-def test_files_without_rows(box):
-    put(box, "a.parquet", pa.table({"id": pa.array([], pa.int64())}))
-    assert rows(box["a.parquet"]) == []
 
 
 def test_a_big_row_group_comes_in_batches(box):
