@@ -43,29 +43,6 @@ def test_a_file_has_its_name_once_it_is_whole(root, storage):
     assert stored(root) == {f"crm-{NAME}": b"one\ntwo\n"}
 
 
-def test_it_gets_the_usual_rights(root, storage):
-    umask = os.umask(0o027)
-    try:
-        file = storage.new_file(NAME)
-    finally:
-        os.umask(umask)
-    file.publish()
-    assert (root / f"crm-{NAME}").stat().st_mode & 0o777 == 0o640
-
-
-def test_content_and_names_are_synced_before_the_url_is_known(root, storage, monkeypatch):
-    done = []
-    fsync, link = os.fsync, os.link
-    monkeypatch.setattr(os, "fsync", lambda fd: (done.append(str(Path(f"/proc/self/fd/{fd}").readlink())), fsync(fd)))
-    monkeypatch.setattr(os, "link", lambda *names: (done.append("link"), link(*names)))
-    file = storage.new_file(NAME)
-    file.write(b"x")
-    done.clear()
-    file.publish()
-    hidden, *rest = done
-    assert Path(hidden).name.startswith(".tmp-") and rest == ["link", str(root)]
-
-
 def test_a_relative_root_is_said_absolutely(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     storage = opened("here/../batches", "")

@@ -46,18 +46,6 @@ def test_a_file_is_visible_once_it_is_whole(s3_server, storage, size_bytes):
     assert s3_server.get(KEY) == content[:size_bytes]
 
 
-def test_a_file_that_is_there_is_never_overwritten(s3_server, storage):
-    for size_bytes in (10, BIG):
-        s3_server.put(KEY, b"precious")
-        file = storage.new_file(NAME)
-        file.write(bytes(size_bytes))
-        with pytest.raises(FileExistsError):
-            file.publish()
-        assert s3_server.get(KEY) == b"precious" and s3_server.uploads() == []
-        assert file.publish(OTHER) == s3_server.url(f"batches/crm-{OTHER}")
-        file.withdraw()
-
-
 def test_a_store_that_knows_no_if_none_match(s3_server, storage):
     """It answers 501 to the header; then burler looks before it writes."""
 
@@ -80,25 +68,6 @@ def test_a_store_that_knows_no_if_none_match(s3_server, storage):
     with s3_server.failing(old_store), pytest.raises(FileExistsError):
         file.publish()
     assert s3_server.get(KEY) == bytes(10)
-
-
-@pytest.mark.parametrize("size_bytes", [10, BIG])
-def test_an_answer_that_gets_lost_is_no_clash_with_oneself(s3_server, storage, size_bytes):
-    """It is asked for again, and told that the object is there (or the upload is not): it is this very file."""
-    lost = []
-
-    def lose(asked):
-        last = asked.startswith("PUT" if size_bytes == 10 else "POST")
-        if last and not lost:
-            lost.append(asked)
-            return "answer is lost"
-        return None
-
-    file = storage.new_file(NAME)
-    file.write(bytes(size_bytes))
-    with s3_server.failing(lose):
-        assert file.publish() == s3_server.url(KEY)
-    assert len(lost) == 1 and s3_server.get(KEY) == bytes(size_bytes)
 
 
 def test_a_file_that_is_given_up_was_never_sent(s3_server, storage):

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside these tests, by name
-sys.path.insert(1, str(Path(__file__).parent.parent / "batch"))  # and its servers
+sys.path.insert(1, str(Path(__file__).parent.parent / "storage"))  # and those of others
+sys.path.insert(2, str(Path(__file__).parent.parent / "batch"))
 
 from burler.lake import LakeWriter, RollSettings, Snapshot, Store, load, open_store, read_lines
 from burler.singer.messages import Records, Schema, State, record_prefix_suffix

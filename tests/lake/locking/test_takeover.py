@@ -74,7 +74,7 @@ def disk(tmp_path: Path) -> Somewhere:
 def test_who_is_taken_over_while_paused_fails_and_commits_nothing(lake: Somewhere) -> None:
     """Paused with a row on its way; the other takes over, commits and is still there when the first wakes up.
 
-    On S3 by night: that its writes are as exclusive as a disk's is shown in ``tests/lake/stores``.
+    On S3 by night: that its writes are as exclusive as a disk's is shown in ``tests/storage``.
     """
     with lake.writing(*SHORT) as older, lake.writing(*SHORT) as newer:
         older.commit(1, 2)

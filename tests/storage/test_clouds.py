@@ -18,11 +18,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:Re
 CLOUDS = {"gcs": ("gcsfs", gcs_lake), "azure": ("adlfs", azure_lake)}
 
 
-@pytest.fixture(params=CLOUDS)
+@pytest.fixture(params=[*CLOUDS, *(f"batch-{cloud}" for cloud in CLOUDS)])
 def cloud(request: pytest.FixtureRequest) -> Iterator[tuple[Store, Server]]:
-    package, lake = CLOUDS[request.param]
+    """A store that has been probed, or that BATCH has opened."""
+    package, lake = CLOUDS[request.param.removeprefix("batch-")]
     pytest.importorskip(package)
-    with lake() as (store, server):
+    with lake(batch=request.param.startswith("batch-")) as (store, server):
         assert probe(store)
         yield store, server
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import logging
 import multiprocessing
 import os
 import pickle
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -349,3 +352,54 @@ def test_too_many_open_files_are_told_with_their_own_cure(tmp_path: Path) -> Non
         for fd in taken:
             os.close(fd)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# ---- a file that is about to be replaced by a process that was stopped in between -----------------------------------
+
+
+@pytest.fixture
+def manifested(tmp_path):
+    """A lake with a manifest."""
+    store = open_store(str(tmp_path))
+    store.create("raw/manifest.json", b"1")
+    return store
+
+
+@pytest.fixture
+def stopped(manifested, tmp_path):
+    """What a process holds that was stopped between the look and the rename."""
+    fd = os.open(tmp_path / "raw/.manifest.json.lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    yield fd
+    os.close(fd)
+
+
+def test_a_stopped_process_is_waited_for_and_once_it_goes_on_the_others_do(manifested, stopped, caplog):
+    threading.Timer(5.5, fcntl.flock, (stopped, fcntl.LOCK_UN)).start()  # a word comes after 5 seconds
+    with caplog.at_level(logging.WARNING, "burler.lake"):
+        manifested.replace("raw/manifest.json", b"2", tag=manifested.read("raw/manifest.json").tag)
+    assert manifested.read("raw/manifest.json").data == b"2"
+    assert ["another process is in the middle of replacing it" in text for text in caplog.messages] == [True]
+
+
+@pytest.mark.nightly
+def test_a_process_that_stays_stopped_is_named(manifested, stopped, tmp_path):
+    """After a minute."""
+    with pytest.raises(StorageError) as told:
+        manifested.replace("raw/manifest.json", b"2", tag=manifested.read("raw/manifest.json").tag)
+    assert f"fuser {tmp_path / 'raw/.manifest.json.lock'}" in str(told.value)
+    assert manifested.read("raw/manifest.json").data == b"1"
+
+
+def test_a_new_content_is_on_disk_before_the_lock_is_asked_for(manifested, monkeypatch):
+    """So that it is held for a look and a rename, not for the time that a disk takes."""
+    tag, calls = manifested.read("raw/manifest.json").tag, []
+
+    def noted(name, real):
+        return lambda *args, **more: (calls.append(name), real(*args, **more))[1]
+
+    monkeypatch.setattr(os, "fsync", noted("fsync", os.fsync))
+    monkeypatch.setattr(fcntl, "flock", noted("flock", fcntl.flock))
+    manifested.replace("raw/manifest.json", b"2", tag=tag)
+    assert calls == ["fsync", "flock", "fsync"]
+    assert manifested.read("raw/manifest.json").data == b"2"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import re
 from typing import Any
@@ -15,10 +14,10 @@ from burler.lake import Store, probe
 from support.internals import lake_pace, lake_store
 
 
-@pytest.fixture
-def store(s3_server: Any) -> Store:
-    """One that has been probed."""
-    store = s3_lake(s3_server)
+@pytest.fixture(params=["lake", "batch"])
+def store(request: pytest.FixtureRequest, s3_server: Any) -> Store:
+    """One that has been probed, or that BATCH has opened."""
+    store = s3_lake(s3_server, batch=request.param == "batch")
     assert probe(store)
     return store
 
@@ -147,17 +146,3 @@ def test_the_wait_is_said_once(s3_server: Any, store: Store, caplog: pytest.LogC
     assert re.fullmatch(
         rf"{store.locate(PATH)}: no good answer for \d+ seconds; given up after 180\.", record.getMessage()
     )
-
-
-def test_a_lake_is_whole_although_the_network_is_not(s3_server: Any, store: Store, lake: Any) -> None:
-    lake.store = store
-    answers = itertools.cycle([None, "answer is lost", None, CONFLICT, None, None, (503, "SlowDown"), None, "hang up"])
-    with s3_server.failing(lambda asked: next(answers)), lake.writer(max_file_records=30) as writer:
-        writer.schema(lake.schema())
-        for page in range(6):
-            writer.records(lake.page("users", *range(20 * page, 20 * page + 20)))
-            writer.state(lake.state(page))
-    assert lake.ids() == list(range(120)) and lake.states[-1] == {"at": 5}
-    there = {path.rpartition("/")[2] for path in store.walk("raw") if ".singer" in path}
-    assert there == {file.path.rpartition("/")[2] for file in lake.load().files} and len(there) == 4
-    assert [file.path for file in store.files("raw", hidden=True) if "/." in file.path] == []

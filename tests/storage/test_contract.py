@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ftp_servers import ftp_server
 from memory_lakes import in_memory
-from s3_lakes import azure_lake, gcs_lake, s3_lake
+from s3_lakes import as_batch, azure_lake, gcs_lake, s3_lake
 
 from burler.errors import LakeError
 from burler.lake import Store, open_store, probe
@@ -30,20 +30,25 @@ def ftp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["local", "memory", "s3", "gcs", "azure", "other"])
+LAKES = ["local", "memory", "s3", "gcs", "azure", "other"]
+PLACES = [f"batch-{kind}" for kind in LAKES if kind != "other"]
+
+
+@pytest.fixture(params=[*LAKES, *PLACES])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    kind = request.param
+    """As lakes are opened, and as BATCH opens its places."""
+    batch, kind = request.param.startswith("batch-"), request.param.removeprefix("batch-")
     if kind == "local":
-        yield open_store(str(tmp_path / "lake"))
+        yield (as_batch if batch else open_store)(str(tmp_path / "lake"))
     elif kind == "memory":
-        yield in_memory()
+        yield as_batch(f"memory://{tmp_path.name}") if batch else in_memory()
     elif kind == "s3":
-        yield s3_lake(request.getfixturevalue("s3_server"), "some/lake")
+        yield s3_lake(request.getfixturevalue("s3_server"), "some/lake", batch=batch)
     elif kind == "other":
         yield open_store(f"{request.getfixturevalue('ftp')}/{tmp_path.name}/lake")
     else:
         pytest.importorskip({"gcs": "gcsfs", "azure": "adlfs"}[kind])
-        with (gcs_lake if kind == "gcs" else azure_lake)() as (lake, _):
+        with (gcs_lake if kind == "gcs" else azure_lake)(batch=batch) as (lake, _):
             yield lake
 
 
@@ -53,7 +58,7 @@ def read(store: Store, path: str) -> bytes | None:
 
 
 def _is_other(store: Store) -> bool:
-    return store.url.startswith("ftp:")
+    return store.url.startswith(("ftp:", "memory://test_"))
 
 
 def test_small_files_change_by_compare_and_swap(store: Store) -> None:
@@ -205,7 +210,7 @@ def test_conditions_hold_and_nothing_stays_of_the_probe(store: Store) -> None:
 
 def test_stores_of_one_url_are_one_lake(store: Store) -> None:
     store.create("raw/a", b"1")
-    if store.url.startswith(("/", "memory:", "ftp:")):
+    if store.url.startswith(("/", "memory://of-a", "ftp:")):
         again = open_store(store.url, must_exist=True)
     else:
         again = pickle.loads(pickle.dumps(store))

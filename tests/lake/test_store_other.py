@@ -1,7 +1,9 @@
-"""A lake on a store that knows no conditions, here a real FTP server: for a single writer, and told so."""
+"""A lake on a store that knows no conditions, here a real FTP server: for a single writer, and told so. And one on S3
+whose network fails."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Iterator
@@ -10,9 +12,10 @@ from typing import Any
 
 import pytest
 from ftp_servers import ftp_server
+from s3_lakes import CONFLICT, s3_lake
 
 from burler.errors import StorageError, UsageError
-from burler.lake import Store, care, open_store
+from burler.lake import Store, care, open_store, probe
 from support.internals import lake_pace
 
 pytest.importorskip("pyftpdlib")
@@ -134,3 +137,18 @@ def test_a_whole_lake_by_a_single_writer(served: tuple[str, Path], lake: Any) ->
     assert lake.ids() == list(range(10)) and lake.states == [{"at": 1}]
     local = open_store(str(served[1] / "lake"))
     assert [line for f in load(local, "tap-x", "users").files for line in read_lines(local, f.path)]
+
+
+def test_a_lake_is_whole_although_the_network_is_not(s3_server: Any, lake: Any) -> None:
+    lake.store = store = s3_lake(s3_server)
+    assert probe(store)
+    answers = itertools.cycle([None, "answer is lost", None, CONFLICT, None, None, (503, "SlowDown"), None, "hang up"])
+    with s3_server.failing(lambda asked: next(answers)), lake.writer(max_file_records=30) as writer:
+        writer.schema(lake.schema())
+        for page in range(6):
+            writer.records(lake.page("users", *range(20 * page, 20 * page + 20)))
+            writer.state(lake.state(page))
+    assert lake.ids() == list(range(120)) and lake.states[-1] == {"at": 5}
+    there = {path.rpartition("/")[2] for path in store.walk("raw") if ".singer" in path}
+    assert there == {file.path.rpartition("/")[2] for file in lake.load().files} and len(there) == 4
+    assert [file.path for file in store.files("raw", hidden=True) if "/." in file.path] == []

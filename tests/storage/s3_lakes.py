@@ -1,4 +1,4 @@
-"""Lakes on the tests' servers, and what stores do that are not as S3 is.
+"""Stores on the tests' servers, and what stores do that are not as S3 is.
 
 from s3_lakes import gcs_lake, s3_lake
 
@@ -19,6 +19,7 @@ from cloud_servers import AzureServer, GcsServer, Server, azure_connection, serv
 
 from burler.lake import Store, open_store
 from burler.testing import canary
+from support.internals import batch_config, batch_storage
 
 PATH = "raw/t/s/manifest.json"
 BIG = (16 << 20) + 17
@@ -28,8 +29,15 @@ CONFLICT = (409, "ConditionalRequestConflict")
 _NUMBERS = itertools.count(1)
 
 
-def s3_lake(server: Any, folder: str = "lake") -> Store:
+def as_batch(root: str, options: dict[str, Any] | None = None) -> Store:
+    """The store of a place as BATCH opens it: what a bucket keeps is not found out first."""
+    return batch_storage.open_storage(batch_config.BatchStorage(root, "", options or {})).store
+
+
+def s3_lake(server: Any, folder: str = "lake", *, batch: bool = False) -> Store:
     """A store on the server."""
+    if batch:
+        return as_batch(server.url(folder), server.options)
     return open_store(server.url(folder), options=server.options)
 
 
@@ -44,9 +52,10 @@ def _cloud(kind: str) -> tuple[Server, dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _cloud_lake(kind: str) -> Iterator[tuple[Store, Any]]:
+def _cloud_lake(kind: str, *, batch: bool = False) -> Iterator[tuple[Store, Any]]:
     server, options = _cloud(kind)
-    yield open_store(f"{kind}://bucket/some/lake-{next(_NUMBERS)}", options=options), server
+    url = f"{kind}://bucket/some/lake-{next(_NUMBERS)}"
+    yield as_batch(url, options) if batch else open_store(url, options=options), server
 
 
 gcs_lake = functools.partial(_cloud_lake, "gs")
