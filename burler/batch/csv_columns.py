@@ -9,26 +9,14 @@ columns in Parquet are narrower a column knows that, too: its cells are held aga
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from burler.formats.csv import Column, Narrow
 from burler.records.columns.nodes import SchemaNode, column_type, fields_of
 from burler.records.columns.types import DATE, TIMESTAMP, FieldType
 
-Kind = Literal["text", "number", "boolean", "json"]
-Narrow = Literal["integer", "date", "date-time"]
-
 _MOMENTS: dict[FieldType, Narrow] = {TIMESTAMP: "date-time", DATE: "date"}
 _SCALARS = {"integer", "number", "string", "boolean"}
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column. ``narrow``: what alone its cells may hold, of the numbers or texts that its kind takes."""
-
-    name: str
-    kind: Kind
-    narrow: Narrow | None = None
 
 
 def columns_of(schema: Mapping[str, Any]) -> tuple[Column, ...]:

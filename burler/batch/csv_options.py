@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from burler.batch_config import CSV_DEFAULTS
-from burler.errors import BatchError, BurlerError, ConfigError
+from burler.formats.csv import Dialect
 
-BOM = "\ufeff"
 _LIKE_A_VALUE = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|true|false", re.ASCII | re.IGNORECASE)
 _LINE_ENDS = ("\n", "\r\n")
 _KNOWN = tuple(CSV_DEFAULTS)
@@ -19,40 +18,37 @@ _UTF8 = ("utf-8", "utf8", "utf-8-sig")
 
 @dataclass(frozen=True, slots=True)
 class CsvOptions:
-    """Attributes:
-    delimiter: one letter of ASCII between fields.
-    quote_char: one letter of ASCII round fields, doubled inside of them; None (readers only): quotes are letters.
-    header: whether the first row has the names of the columns.
-    null: the text that means null where it stands without quotes.
-    line_end: what ends a row (writers; readers take both).
-    columns: the names of the columns in their order, for files without header (readers only; empty: the schema's).
+    """The wire form of a dialect.
+
+    Attributes:
+        header: whether the first row has the names of the columns.
+        columns: the names of the columns in their order, for files without header (readers only; empty: the schema's).
     """
 
-    delimiter: str = CSV_DEFAULTS["delimiter"]
-    quote_char: str | None = CSV_DEFAULTS["quote_char"]
-    header: bool = CSV_DEFAULTS["header"]
-    null: str = CSV_DEFAULTS["null"]
-    line_end: str = CSV_DEFAULTS["line_end"]
+    dialect: Dialect
+    header: bool = True
     columns: tuple[str, ...] = ()
+
+    @property
+    def null(self) -> str:
+        """The text that means null where it stands without quotes."""
+        return self.dialect.nulls[0]
 
 
 def writing_options(given: Mapping[str, Any]) -> CsvOptions:
     """The ``format_options`` of files to be written.
 
     Raises:
-        ConfigError: unknown ones, and files that nobody could read without doubt.
+        ValueError: unknown ones, and files that nobody could read without doubt.
     """
     for name in given:
         if name not in _KNOWN:
-            raise ConfigError(f"csv: the option '{name:.60}' is unknown. Known: {', '.join(_KNOWN)}.")
-    made = CsvOptions(**{name: value for name, value in given.items() if value is not None})
-    _check(made, lambda said: ConfigError(f"batch_config.encoding.format_options: {said}"))
-    if made.quote_char is None or made.quote_char == "":
-        raise ConfigError("batch_config.encoding.format_options: quote_char is needed: text is written in quotes.")
-    if made.line_end not in _LINE_ENDS:
-        raise ConfigError(
-            f"batch_config.encoding.format_options: line_end must be '\\n' or '\\r\\n', not {made.line_end!r:.60}."
-        )
+            raise ValueError(f"the option '{name:.60}' is unknown. Known: {', '.join(_KNOWN)}")
+    made = _options({name: value for name, value in given.items() if value is not None})
+    if made.dialect.quote_char is None:
+        raise ValueError("quote_char is needed: text is written in quotes")
+    if made.dialect.line_end not in _LINE_ENDS:
+        raise ValueError(f"line_end must be '\\n' or '\\r\\n', not {made.dialect.line_end!r:.60}")
     return made
 
 
@@ -60,23 +56,20 @@ def reading_options(given: Mapping[str, Any]) -> CsvOptions:
     """The ``options`` of a message, also of other writers: what is absent is as burler writes it.
 
     Raises:
-        BatchError: options that can't be, or that ask for something this reader can't do.
+        ValueError: options that can't be, or that ask for something this reader can't do.
     """
     said = {name: value for name, value in given.items() if value is not None}
-    said["quote_char"] = given.get("quote_char", CSV_DEFAULTS["quote_char"]) or None
+    said["quote_char"] = given.get("quote_char", CSV_DEFAULTS["quote_char"])
     for name, value in said.items():
         if name not in (*_KNOWN, "columns") and not _says_nothing(name, value, said["quote_char"]):
-            raise BatchError(
-                f"csv: the option {name:.60} = {value!r:.60} is not known to this reader. "
-                f"Known: {', '.join((*_KNOWN, 'columns'))}; text is UTF-8, a quote is escaped by doubling it."
+            raise ValueError(
+                f"the option {name:.60} = {value!r:.60} is not known to this reader. "
+                f"Known: {', '.join((*_KNOWN, 'columns'))}; text is UTF-8, a quote is escaped by doubling it"
             )
     columns = said.get("columns", ())
     if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
-        raise BatchError("csv: the option columns must be a list of names.")
-    plain = {name: value for name, value in said.items() if name in _KNOWN}
-    made = CsvOptions(**plain, columns=tuple(columns))
-    _check(made, lambda text: BatchError(f"csv: {text}"))
-    return made
+        raise ValueError("the option columns must be a list of names")
+    return _options(said, tuple(columns))
 
 
 def _says_nothing(name: str, value: Any, quote: Any) -> bool:
@@ -86,31 +79,20 @@ def _says_nothing(name: str, value: Any, quote: Any) -> bool:
     return name == "escape_char" and value in ("", quote)
 
 
-def _check(made: CsvOptions, error: Callable[[str], BurlerError]) -> None:
-    if not isinstance(made.header, bool):
-        raise error(f"header must be true or false, not {made.header!r:.60}.")
-    if not isinstance(made.null, str):
-        raise error(f"null must be text, not {made.null!r:.60}.")
-    for name, value in (("delimiter", made.delimiter), ("quote_char", made.quote_char)):
-        if value is not None and value != "" and (problem := _of_letter(value)):
-            raise error(f"{name} must be one letter of ASCII, such as ',', a tab or '|'; {value!r:.60} {problem}.")
-    if not made.delimiter:
-        raise error("delimiter must be one letter of ASCII, such as ',', a tab or '|'.")
-    if made.delimiter == made.quote_char:
-        raise error(f"delimiter and quote_char can't both be {made.delimiter!r}. Take another quote_char.")
-    for inside in (made.delimiter, made.quote_char, "\n", "\r"):
-        if inside and inside in made.null:
-            raise error(
-                f"null {made.null!r:.60} must not hold {inside!r}: it stands without quotes. Take '' or 'NULL'."
-            )
-    if _LIKE_A_VALUE.fullmatch(made.null) or made.null.startswith(BOM) or made.null == "\\.":
-        raise error(f"null {made.null!r:.60} could be a value itself. Take '' or 'NULL'.")
-
-
-def _of_letter(value: Any) -> str:
-    """What is wrong with a delimiter or a quote."""
-    if not isinstance(value, str) or len(value) != 1:
-        return "is not one letter"
-    if value in "\r\n\0" or not value.isascii():
-        return "can't be one"
-    return "stands in numbers and in true and false" if value.isalnum() or value in "+-." else ""
+def _options(given: Mapping[str, Any], columns: tuple[str, ...] = ()) -> CsvOptions:
+    said = {**CSV_DEFAULTS, **given}
+    header, null, quote = said["header"], said["null"], said["quote_char"] or None
+    if not isinstance(header, bool):
+        raise ValueError(f"header must be true or false, not {header!r:.60}")
+    if not isinstance(null, str):
+        raise ValueError(f"null must be text, not {null!r:.60}")
+    dialect = Dialect(said["delimiter"], quote, nulls=(null,), blank_is_null=True, line_end=said["line_end"])
+    for letter in filter(None, (dialect.delimiter, quote)):
+        if letter.isalnum() or letter in "+-.":
+            raise ValueError(f"{letter!r} stands in numbers and in true and false: take ',', a tab or '|'")
+    inside = next((one for one in (dialect.delimiter, quote, "\n", "\r") if one and one in null), None)
+    if inside:
+        raise ValueError(f"null {null!r:.60} must not hold {inside!r}: it stands without quotes. Take '' or 'NULL'")
+    if _LIKE_A_VALUE.fullmatch(null) or null.startswith("\ufeff") or null == "\\.":
+        raise ValueError(f"null {null!r:.60} could be a value itself. Take '' or 'NULL'")
+    return CsvOptions(dialect, header, columns)

@@ -1,10 +1,4 @@
-"""CSV files of a BATCH: rows as text in columns, which databases load as they are (BATCH proposal).
-
-What stands in a cell: numbers, ``true`` and ``false`` as in the JSON of the row, bare and digit for digit; text in
-quotes; objects, arrays and fields of any type as JSON text in quotes; null, and a field that is not there, as the null
-text without quotes. So the empty text (``""``) and null (nothing) differ, in the way that PostgreSQL's COPY, DuckDB
-and others read them.
-"""
+"""CSV files of a BATCH: rows as text in columns, which databases load as they are (BATCH proposal)."""
 
 from __future__ import annotations
 
@@ -15,14 +9,15 @@ from typing import Any
 
 import msgspec
 
-from burler.batch.csv_cells import NOTHING, CellMaker, Cells, Misfit
-from burler.batch.csv_columns import Column, columns_of
-from burler.batch.csv_options import BOM, CsvOptions, writing_options
+from burler.batch.csv_columns import columns_of
+from burler.batch.csv_options import CsvOptions, writing_options
 from burler.batch.encoders import Write, packer
 from burler.batch_config import Encoding
-from burler.errors import BatchError
+from burler.errors import BatchError, ConfigError
+from burler.formats.csv import Column
+from burler.formats.csv_write import NOTHING, Cells, CsvText, Misfit
+from burler.formats.jsonl import veil
 from burler.log_settings import near, value
-from burler.target.surrogates import veil
 
 _PART_BYTES = 1 << 16
 _rows_of = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines
@@ -43,7 +38,7 @@ class CsvLayout:
             )
         self.names = {column.name for column in self.columns}
         self.typed = _typed_decoder(self.columns)
-        self.cells = CellMaker(options)
+        self.text = CsvText(options.dialect)
         self._dropped: Counter[str] = Counter()
 
     def drop(self, names: Counter[str]) -> None:
@@ -62,9 +57,7 @@ class CsvLayout:
 
     def header(self) -> bytes:
         """The row of names, in quotes where they need them."""
-        options = self.options
-        names = (_name(column.name, options) for column in self.columns)
-        return (options.delimiter.join(names) + options.line_end).encode()
+        return self.text.header([column.name for column in self.columns])
 
 
 def layout(encoding: Encoding, schema: Mapping[str, Any], stream: str) -> CsvLayout:
@@ -74,7 +67,11 @@ def layout(encoding: Encoding, schema: Mapping[str, Any], stream: str) -> CsvLay
         ConfigError: options that can't be.
         BatchError: a schema without fields.
     """
-    return CsvLayout(writing_options(encoding.format_options), schema, stream)
+    try:
+        options = writing_options(encoding.format_options)
+    except ValueError as error:
+        raise ConfigError(f"batch_config.encoding.format_options: {error}.") from None
+    return CsvLayout(options, schema, stream)
 
 
 def open_file(encoding: Encoding, layout: CsvLayout, write: Write) -> CsvEncoder:
@@ -131,19 +128,12 @@ class CsvEncoder:
         layout = self._layout
         count, values, veiled = _columns(lines, layout, dropped)
         try:
-            made = [
-                layout.cells.cells(column, cells, veiled=veiled)
-                for column, cells in zip(layout.columns, values, strict=True)
-            ]
+            return count, layout.text.rows(layout.columns, values, veiled=veiled)
         except Misfit as misfit:
             raise BatchError(
                 f"stream '{layout.stream}': field '{misfit.column.name}': {value(f'{misfit.value!r:.80}')} can't stand "
                 f"in its csv column: {misfit.fact}.\n  Correct the schema, or take the format jsonl."
             ) from None
-        options = layout.options
-        end = options.line_end.encode()
-        text = end.join(map(options.delimiter.encode().join, zip(*made, strict=True)))
-        return count, text + end if count else b""
 
 
 def _parts(lines: bytes) -> Iterator[bytes]:
@@ -201,11 +191,3 @@ def _typed_decoder(columns: tuple[Column, ...]) -> Any:
     except ValueError:  # quotes, backslashes and control characters
         return None
     return msgspec.json.Decoder(row)
-
-
-def _name(name: str, options: CsvOptions) -> str:
-    quote = options.quote_char or '"'
-    hostile = (options.delimiter, quote, "\n", "\r", BOM)
-    if name and name != options.null and name.strip() == name and not any(text in name for text in hostile):
-        return name
-    return quote + name.replace(quote, quote * 2) + quote

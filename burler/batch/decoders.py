@@ -8,13 +8,13 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from burler.batch.csv_options import reading_options
+from burler.batch.csv_options import CsvOptions, reading_options
 from burler.errors import BatchError
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
+from burler.formats.jsonl import veil
 from burler.formats.names import HEAD_BYTES, kind_of, shown_kind
 from burler.singer.messages import Batch
-from burler.target.surrogates import veil
 
 _PAGE_BYTES = 1 << 20
 MOST_LINE_BYTES = 1 << 28
@@ -64,17 +64,44 @@ def decode(
     if batch.format not in ("jsonl", "csv"):
         raise BatchError(f"format '{batch.format:.60}' is unknown. Known: jsonl, csv, parquet, arrow.")
     try:
-        text = _Text(Decompressed(raw, batch.compression), batch)
+        source = Decompressed(raw, batch.compression)
         if batch.format == "jsonl":
-            yield from _json_lines(text)
+            yield from _json_lines(_Text(source, batch))
             return
         from burler.batch import csv_read
 
-        options = reading_options(batch.format_options)
-        for lines, count in csv_read.pages(text, options, schema, report or _log.warning, are_shaped=are_shaped):
+        options = csv_options(batch.format_options)
+        for lines, count in csv_read.pages(source, options, schema, report or _log.warning, are_shaped=are_shaped):
             yield Page(lines, count)
     except FormatError as error:
-        raise BatchError(str(error)) from None
+        raise batch_error(error, batch) from None
+
+
+_CURES = {
+    "quote": "Where quotes are letters like others, the message says 'quote_char': null",
+    "encoding": "Write the file in UTF-8",
+}
+
+
+def batch_error(error: FormatError, batch: Batch) -> BatchError:
+    """What is wrong with the bytes of a file, with what to do about it."""
+    if error.kind == "other":
+        packed = f"packed with {batch.compression}" if batch.compression else "not packed"
+        return BatchError(f"{error.fact}, and the message says {batch.format}, {packed}. Correct the message.")
+    cure = _CURES.get(error.kind)
+    return BatchError(f"{error} {cure}." if cure else str(error))
+
+
+def csv_options(given: Mapping[str, Any]) -> CsvOptions:
+    """The options of a message, as they are understood.
+
+    Raises:
+        BatchError: options that can't be.
+    """
+    try:
+        return reading_options(given)
+    except ValueError as error:
+        raise BatchError(f"csv: {error}.") from None
 
 
 class _Text:

@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from burler.batch.csv_options import reading_options
 from burler.batch_config import CSV_DEFAULTS, FORMATS
 from burler.config.secrets import hide
 from burler.context import running
@@ -243,16 +244,10 @@ def _csv_options(given: dict[str, Any], kind: str, *, tabs: bool) -> dict[str, A
         return {}
     made = {**CSV_DEFAULTS, **({"delimiter": "\t"} if tabs else {}), **said}
     made["quote_char"] = made["quote_char"] or None
-    for name in ("delimiter", "quote_char"):
-        value = made[name]
-        if value is None and name == "quote_char":
-            continue
-        if not isinstance(value, str) or len(value) != 1 or ord(value) > 127 or value in "\r\n":
-            raise _wrong(f"{name} is one letter of ASCII, not {value!r:.40}.")
-    if made["delimiter"] == made["quote_char"]:
-        raise _wrong(f"{made['delimiter']!r} can't be delimiter and quote at once.")
-    if not isinstance(made["header"], bool) or not isinstance(made["null"], str):
-        raise _wrong("header is True or False, null is a text.")
+    try:
+        reading_options(made)
+    except ValueError as error:
+        raise _wrong(f"{error}.") from None
     return made
 
 

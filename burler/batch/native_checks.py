@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from burler.batch.csv_cut import Blocks
 from burler.batch.csv_options import reading_options
 from burler.batch.native import BatchFiles
 from burler.batch.native_head import MOST_BYTES, STEP_BYTES, Head, open_file, size_of
-from burler.errors import BatchError, FileError
+from burler.errors import FileError
 from burler.extras import require
 from burler.formats import FormatError
+from burler.formats.csv_read import CsvReader
 from burler.formats.names import HEAD_BYTES
 from burler.log_settings import near
 from burler.storage.location import local_path, shown
@@ -104,24 +104,26 @@ def _of_lines(head: Head, name: str) -> dict[str, Any]:
 def _of_csv(head: Head, files: BatchFiles, name: str) -> dict[str, Any]:
     """The names of the columns, or the first row of a file without header, cut as whoever gets the file cuts it."""
     columns, has_names = files.columns, bool(files.format_options["header"])
-    text = _Text(head, name)
+    reader = CsvReader(
+        _Text(head), reading_options(files.format_options).dialect, block_bytes=STEP_BYTES, most_row_bytes=MOST_BYTES
+    )
     try:
-        blocks = Blocks(text, reading_options(files.format_options), STEP_BYTES)
-        first = blocks.first(may_be_empty=not has_names and (columns is None or len(columns) == 1))
+        first = reader.first(may_be_blank=not has_names and (columns is None or len(columns) == 1))
         if first is None:
             if has_names:
-                raise BatchError("it is empty, and should begin with a row of names. Has it none (header=False)?")
+                raise FormatError("it is empty, and should begin with a row of names. Has it none (header=False)?")
             return {"is_empty": True}
-        fields = tuple(blocks.fields(first)) or ("",)
-    except BatchError as error:
+    except FormatError as error:
         raise FileError(f"file '{name}': {error}") from None
-    said = {"line_end": blocks.line_end(), "remark": text.remark}
+    fields = tuple(first)
+    remark = "it begins with a byte order mark" if reader.is_marked else None
+    said = {"line_end": reader.line_end(), "remark": remark}
     if has_names:
         _refuse_twice(fields, name)
         if not all(fields):
             raise FileError(f"file '{name}': a column has no name in the first line. Has it a header (header=False)?")
-        blocks.drop_first()
-        return {**said, "columns": fields, "is_empty": blocks.is_at_end()}
+        reader.drop_first()
+        return {**said, "columns": fields, "is_empty": reader.is_at_end()}
     if columns is not None:
         _by_place(fields, columns, name, files.format_options["delimiter"])
     return {**said, "first": fields}
@@ -138,24 +140,15 @@ def _by_place(fields: tuple[str, ...], columns: tuple[str, ...], name: str, deli
 
 
 class _Text:
-    """A file's text for ``Blocks``, as far as anybody wants to read it for its first row.
+    """A file's text, as far as anybody wants to read it for its first row."""
 
-    Attributes:
-        remark: on its very beginning.
-    """
-
-    def __init__(self, head: Head, name: str) -> None:
-        self._head, self._name = head, name
-        while len(head.text) < len(_BOM) and head.more():
-            pass
-        is_marked = head.text.startswith(_BOM)
-        self.remark = "it begins with a byte order mark" if is_marked else None
-        self._at = len(_BOM) if is_marked else 0
+    def __init__(self, head: Head) -> None:
+        self._head, self._at = head, 0
 
     def read(self, size: int) -> bytes:
         """Some more; b"" at the end."""
         if self._at >= MOST_BYTES:
-            raise FileError(f"file '{self._name}': no row ends within its first {MOST_BYTES:,} bytes.")
+            raise FormatError(f"no row ends within its first {MOST_BYTES:,} bytes")
         if self._at == len(self._head.text) and not self._head.more():
             return b""
         given = self._head.text[self._at : self._at + size]

@@ -187,7 +187,8 @@ class Contents:
 
     def _csv(self, opened: Callable[[], Decompressed], name: str, default: Csv | None = None) -> Iterator[Any]:
         csv = self._options.csv or default or Csv()
-        return csv_batches(opened, name, csv, self._table, max_line_bytes=self._options.max_line_bytes)
+        with opened() as source:
+            yield from csv_batches(source, name, csv, self._table, max_line_bytes=self._options.max_line_bytes)
 
     def _tsv(self, opened: Callable[[], Decompressed], name: str) -> Iterator[Any]:
         return self._csv(opened, name, Csv(delimiter="\t"))

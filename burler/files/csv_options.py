@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 from dataclasses import dataclass, field
 from typing import Any
 
 from burler.errors import DeclarationError
+from burler.formats.csv import Dialect
 from burler.numbers import is_count
 
 
@@ -19,9 +19,10 @@ class Csv:
         quotechar: one letter round fields; None: quotes are letters like others.
         doublequote: whether a quote in a quoted field is written twice.
         strict_quotes: whether a quote stands at the begin and the end of a field and doubled inside of it, and nowhere
-            else: a file with others is an error, since nobody knows where their rows end. False: a quote that begins no
-            field is a letter, and a field goes on behind the quote that ends it, up to the delimiter. Then a field
-            that begins with a quote by mistake takes all rows up to the next quote into it.
+            else, and rows end with a line feed: a file with others is an error, since nobody knows where its rows end.
+            False: a quote that begins no field is a letter, a field goes on behind the quote that ends it, up to the
+            delimiter, and a carriage return ends a row as well. Then a field that begins with a quote by mistake takes
+            all rows up to the next quote into it.
         escapechar: a letter that takes the meaning from the next one; None without one.
         encoding: of the text, as Python names it. A byte order mark is left out; UTF-8, and UTF-16 with its mark.
         header: whether the first row has the names of the columns. A tuple of names: it has not, and these are they.
@@ -52,19 +53,10 @@ class Csv:
     strict_quotes: bool = field(default=True, repr=False)  # no part of a reading's identity: the same rows come
 
     def __post_init__(self) -> None:
-        for name in ("delimiter", "quotechar", "escapechar"):
-            value = getattr(self, name)
-            if value is None and name != "delimiter":
-                continue
-            if not isinstance(value, str) or len(value) != 1 or ord(value) > 127 or value in "\r\n":
-                raise DeclarationError(f"burler.files.Csv: {name} is one letter of ASCII, not {value!r}.")
-        if self.delimiter in (self.quotechar, self.escapechar):
-            raise DeclarationError(f"burler.files.Csv: {self.delimiter!r} can't be delimiter and quote at once.")
         try:
-            if not codecs.lookup(self.encoding)._is_text_encoding:  # "base64" and the like are codecs, too
-                raise LookupError
-        except (LookupError, TypeError):
-            raise DeclarationError(f"burler.files.Csv: encoding {self.encoding!r} is not known to Python.") from None
+            self.dialect()
+        except ValueError as error:
+            raise DeclarationError(f"burler.files.Csv: {error}.") from None
         if not isinstance(self.header, bool):
             object.__setattr__(self, "header", _names(self.header))
         for name in ("null_values", "true_values", "false_values"):
@@ -74,6 +66,23 @@ class Csv:
             raise DeclarationError("burler.files.Csv: skip_rows is a whole number, 0 or more; block_bytes 1 or more.")
         if self.zone is not None:
             _check_zone(self.zone)
+
+    def dialect(self) -> Dialect:
+        """How the text is written.
+
+        Raises:
+            ValueError: a dialect that can't be.
+        """
+        return Dialect(
+            self.delimiter,
+            self.quotechar,
+            doubled=self.doublequote,
+            escape_char=self.escapechar,
+            strict=self.strict_quotes,
+            encoding=self.encoding,
+            nulls=tuple(self.null_values),
+            skip_lines=self.skip_rows,
+        )
 
 
 def _names(given: Any) -> tuple[str, ...]:

@@ -29,9 +29,16 @@ def said(name: str) -> Iterator[None]:
         raise FileError(f"file '{name}' can't be read: {fact(error)}.") from None
 
 
+_LETTERS = "Where quotes are letters like others: csv=burler.files.Csv(quotechar=None)."
 _CURES = {
     "cut": "Is it still being written? settle_seconds leaves files alone that changed lately.",
     "limit": "If that is right, raise max_unpacked_bytes.",
+    "quote": f"{_LETTERS} Where more may stand behind the quote that ends a field: strict_quotes=False.",
+    "open": _LETTERS,
+    "return": "Where it ends a row: csv=burler.files.Csv(strict_quotes=False).",
+    "width": "Other dialects: csv=burler.files.Csv(...).",
+    "long": "If it is right, raise max_line_bytes; if quotes are letters like others: csv=Csv(quotechar=None).",
+    "encoding": "Say which encoding it is in: csv=burler.files.Csv(encoding='latin-1'), 'cp1252', 'utf-16'.",
 }
 
 

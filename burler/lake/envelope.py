@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from burler.target.surrogates import veil
+from burler.formats.jsonl import veil
 
 Decoded = TypeVar("Decoded")
 
@@ -23,7 +23,7 @@ _BELOW_OUTERMOST = 2
 def decode_outermost(decode: Callable[[bytes], Decoded], line: bytes) -> Decoded:
     """``decode(line)``, for a type that says nothing of values below the outermost keys.
 
-    Text of a line that holds half of a pair comes out veiled (``burler.target.surrogates``).
+    Text of a line that holds half of a pair comes out veiled (``burler.formats.jsonl``).
 
     Raises:
         msgspec.DecodeError, UnicodeDecodeError: as ``decode``.

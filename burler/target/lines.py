@@ -13,9 +13,9 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from burler.errors import MessageError
+from burler.formats.jsonl import is_veiled, unveil, veil
 from burler.log_settings import log_settings
 from burler.singer.messages import Schema, encode
-from burler.target.surrogates import is_veiled, unveil, veil
 
 SHOWN_CHARACTERS = 80
 _HEAD = re.compile(rb'\s*\{(?:\s*"(?:type|stream)"\s*:\s*"[^"\\]{0,80}"\s*,?)+')

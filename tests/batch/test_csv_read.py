@@ -112,7 +112,7 @@ def test_rows_and_their_numbers_are_right_wherever_a_big_file_is_cut_into_blocks
     assert [row["name"] for row in rows(data, {"properties": {"name": {"type": "string"}, "id": {}}})] == names
     for line, said in (
         ("a,x\n", "row 80,002: field 'id': its value is no integer"),
-        ("1,2,3\n", r"row 80,002 has 3 fields, where 2 columns are expected\. Is it cut off"),
+        ("1,2,3\n", r"row 80,002: 3 fields, where 2 columns are expected: it is cut off"),
         ('1,2"3\n', "row 80,002: .*a quote within a field"),
         ('1,"23\n', "row 80,002: .*a quote that never ends"),
     ):
@@ -203,7 +203,7 @@ def test_pieces_of_json_in_two_cells_do_not_make_up_for_each_other():
         ("at", "yesterday", "row 3: field 'at': its value is no date-time in years 1 to 9999. Correct the file"),
         ("at", "2024-05-01T24:00:00Z", "is no date-time"),
         ("at", "0000-05-01T00:00:00Z", "is no date-time"),
-        ("id", "1,5", "row 3 has 3 fields, where 2 columns are expected"),
+        ("id", "1,5", "row 3: 3 fields, where 2 columns are expected"),
         ("price", "NaN", "row 3: field 'price': its value is no number"),
         ("price", "Infinity", "is no number"),
         ("price", "١٢", "is no number"),
@@ -268,8 +268,8 @@ def test_a_last_row_that_may_be_cut_off_is_told():
         ('id,name\n1,a\n2,"b', "row 3: .*a quote that never ends. The file is cut off"),
         ('id,name\n1,a\n2,"b\n3,c\n', "a quote that never ends"),
         ('id,"name\n1,a\n', "row 1: .*a quote that never ends"),
-        ("id,name\n1,a\n2\n", "row 3 has 1 fields, where 2 columns are expected"),
-        ("id,name\n1,a,\n", "row 2 has 3 fields"),
+        ("id,name\n1,a\n2\n", "row 3: 1 fields, where 2 columns are expected"),
+        ("id,name\n1,a,\n", "row 2: 3 fields"),
         ("id,name\n1,a\rb\n", "row 2: .*carriage return"),
         ('id,name\n1,"a\rb"\n2,c\r3,d\n', "row 3: .*carriage return"),
         ('name\nx\r"y"\n', "row 2: .*carriage return"),

@@ -157,7 +157,7 @@ def test_a_schema_without_fields_is_refused_with_the_cure():
         ({"delimiter": "§"}, "delimiter must be one letter of ASCII"),
         ({"delimiter": "e"}, "stands in numbers and in true and false"),
         ({"delimiter": "-"}, "stands in numbers"),
-        ({"delimiter": '"'}, "delimiter and quote_char can't both be"),
+        ({"delimiter": '"'}, "delimiter and quote can't both be"),
         ({"delimiter": 5}, "delimiter must be"),
         ({"quote_char": ""}, "quote_char is needed"),
         ({"quote_char": "''"}, "quote_char must be one letter"),

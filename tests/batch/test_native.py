@@ -143,15 +143,15 @@ REFUSED = {
     ),
     "long delimiter": (
         {"urls": "/a.csv", "delimiter": "||"},
-        "delimiter is one letter",
+        "delimiter must be one letter",
     ),
     "delimiter and quote": (
         {"urls": "/a.csv", "delimiter": '"'},
-        "delimiter and quote at once",
+        "delimiter and quote can't both be",
     ),
     "null that is no text": (
         {"urls": "/a.csv", "null": 3},
-        "null is a text",
+        "null must be text",
     ),
     "negative size": (
         {"urls": "/a.jsonl", "size": -1},

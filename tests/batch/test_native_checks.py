@@ -152,7 +152,6 @@ BROKEN = {
     "blank lines for a header": ("a.csv", b"\n\r\n", {}, "it is empty, and should begin with a row of names"),
     "rows that end with a carriage return": ("a.csv", b"id,name\r1,a\r", {}, "a carriage return outside of quotes"),
     "a quote within a name": ("a.csv", b'id,na"me\n1,a\n', {}, "a quote within a field"),
-    "a null that could be a value": ("a.csv", CSV, {"null": "0"}, "null '0' could be a value itself"),
     "a column twice": ("a.csv", b"id,id\n", {}, "two columns are named 'id'"),
     "a column without a name": ("a.csv", b"id,,x\n", {}, "a column has no name.*header=False"),
     "a header in latin-1": ("a.csv", "é,b\n".encode("latin-1"), {}, "is no text in UTF-8"),

@@ -99,7 +99,7 @@ def test_a_last_value_that_ends_with_its_line(box, options, value, end):
 @pytest.mark.parametrize("text", ['id,"name\n1,2\n3,4\n', '"', 'id,"name', '"id\n1\n'])
 def test_a_header_whose_quote_never_ends_is_not_a_file_without_rows(box, text):
     box.put("a.csv", text)
-    assert "its first row has a quote that never ends" in error(box["a.csv"])
+    assert "row 1: a quote that never ends" in error(box["a.csv"])
     box.put("b.csv", 'id,"name"')
     assert rows(box["b.csv"]) == []
 

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from burler.formats.jsonl import unveil, veil
 from burler.singer.messages import encode
-from burler.target.surrogates import unveil, veil
 
 Fields = dict[str, Raw]
 _decode_fields = msgspec.json.Decoder(Fields).decode

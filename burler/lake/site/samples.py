@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from burler.errors import LakeError
+from burler.formats.jsonl import unveil, veil
 from burler.lake.datafile import read_lines
 from burler.lake.site.facts import Sample
 from burler.lake.site.words import cut
 from burler.lake.snapshot import DataFile
 from burler.storage.base import Store
-from burler.target.surrogates import unveil, veil
 
 _MOST_FIELDS = 100
 _MOST_CHARACTERS = 300

@@ -13,12 +13,11 @@ from typing import Any
 
 import msgspec
 
-from burler.batch.csv_cells import is_whole
-from burler.batch.csv_columns import Column
-from burler.batch.csv_options import CsvOptions
+from burler.formats.csv import Column
+from burler.formats.csv_write import is_whole
+from burler.formats.jsonl import veil
 from burler.records.columns.exact import Misfit, Report, converter
 from burler.records.columns.types import DATE, TIMESTAMP, Scalar
-from burler.target.surrogates import veil
 
 _INTEGER = r"^-?(?:0|[1-9][0-9]*)$"
 _NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
@@ -36,24 +35,25 @@ class OddCell(Exception):
         self.place, self.fact = place, fact
 
 
-def cells_of(column: Column, cells: Any, options: CsvOptions) -> Any:
-    """The cells of a column as a string array: the JSON text of each, but of a column of kind "text" the text itself.
+def cells_of(column: Column, cells: Any, null: str) -> Any:
+    """The cells of a column of CSV, which are texts, as a string array: the JSON text of each, but of a column of kind
+    "text" the text itself.
 
     Raises:
         OddCell: the first that is no value of its field.
     """
-    return _READ[column.narrow or column.kind](cells, options)
+    return _READ[column.narrow or column.kind](cells, null)
 
 
-def _numbers(column: Any, options: CsvOptions, *, narrow: bool) -> Any:
+def _numbers(column: Any, null: str, *, narrow: bool) -> Any:
     import pyarrow.compute as pc
 
     if pc.all(pc.match_substring_regex(column, _INTEGER if narrow else _NUMBER)).as_py() is not False:
         return column
-    return _each(column, options, _integer, "no integer") if narrow else _each(column, options, _number, "no number")
+    return _each(column, null, _integer, "no integer") if narrow else _each(column, null, _number, "no number")
 
 
-def _times(column: Any, options: CsvOptions, *, kind: Scalar, fact: str) -> Any:
+def _times(column: Any, null: str, *, kind: Scalar, fact: str) -> Any:
     """Texts as they are, each of which a column of Parquet could hold."""
     import pyarrow as pa
 
@@ -73,21 +73,21 @@ def _times(column: Any, options: CsvOptions, *, kind: Scalar, fact: str) -> Any:
     try:
         quick(column)
     except (Unsure, pa.ArrowInvalid):
-        return _each(column, options, read, fact)
+        return _each(column, null, read, fact)
     return column
 
 
-def _booleans(column: Any, options: CsvOptions) -> Any:
+def _booleans(column: Any, null: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     known = pa.array(["true", "false", None])
     if pc.all(pc.is_in(column, value_set=known)).as_py() is not False:
         return column
-    return _each(column, options, _truth, "neither true nor false")
+    return _each(column, null, _truth, "neither true nor false")
 
 
-def _as_documents(column: Any, options: CsvOptions) -> Any:
+def _as_documents(column: Any, null: str) -> Any:
     from burler.records.arrow.kernels import bytes_of, join
 
     # In brackets each, so that no line has two documents, and none goes on in the next line.
@@ -100,10 +100,10 @@ def _as_documents(column: Any, options: CsvOptions) -> Any:
         else:
             if len(sizes) == len(column) and set(sizes) == {1}:
                 return column
-    return _each(column, options, _document, "no JSON")
+    return _each(column, null, _document, "no JSON")
 
 
-def _each(column: Any, options: CsvOptions, read: Callable[[str], str | None], fact: str) -> Any:
+def _each(column: Any, null: str, read: Callable[[str], str | None], fact: str) -> Any:
     """A column cell by cell.
 
     Args:
@@ -115,7 +115,7 @@ def _each(column: Any, options: CsvOptions, read: Callable[[str], str | None], f
     once = functools.lru_cache(maxsize=1024)(read)
     made: list[str | None] = []
     for place, cell in enumerate(column.to_pylist()):
-        if cell is None or not cell.strip() or cell == options.null:  # some tools put all cells in quotes
+        if cell is None or not cell.strip() or cell == null:  # some tools put all cells in quotes
             made.append(None)
             continue
         text = once(cell)
@@ -156,8 +156,8 @@ def _document(cell: str) -> str | None:
     return cell.replace("\n", " ").replace("\r", " ")  # JSON text has them between values alone
 
 
-_READ: dict[str, Callable[[Any, CsvOptions], Any]] = {
-    "text": lambda column, _options: column,
+_READ: dict[str, Callable[[Any, str], Any]] = {
+    "text": lambda column, _null: column,
     "number": partial(_numbers, narrow=False),
     "integer": partial(_numbers, narrow=True),
     "date-time": partial(_times, kind=TIMESTAMP, fact="no date-time in years 1 to 9999"),

@@ -1,4 +1,9 @@
-"""JSON values of one column to cells of CSV, a column at a time: nearly all of it runs in C.
+"""CSV files, written from JSON values a column at a time: nearly all of it runs in C.
+
+What stands in a cell: numbers, ``true`` and ``false`` as in the JSON of the row, bare and digit for digit; text in
+quotes; objects, arrays and fields of any type as JSON text in quotes; null, and a field that is not there, as the null
+text without quotes. So the empty text (``""``) and null (nothing) differ, in the way that PostgreSQL's COPY, DuckDB
+and others read them.
 
 Values come as JSON source text (``msgspec.Raw``), so numbers are never parsed. A column's values are looked at, and
 changed, as one text with a line end behind each: JSON text on one line holds none.
@@ -6,6 +11,7 @@ changed, as one text with a line end behind each: JSON text on one line holds no
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Sequence
 from decimal import Decimal
@@ -13,9 +19,8 @@ from typing import Any
 
 import msgspec
 
-from burler.batch.csv_columns import Column
-from burler.batch.csv_options import CsvOptions
-from burler.target.surrogates import unveil
+from burler.formats.csv import Column, Dialect
+from burler.formats.jsonl import unveil
 
 Cells = Sequence[Any]
 """``bytes`` or ``msgspec.Raw``: what ``bytes.join`` takes."""
@@ -39,22 +44,40 @@ class Misfit(Exception):
         self.value = value.decode("utf-8", "replace")
 
 
-class CellMaker:
-    """Makes the cells of columns."""
+class CsvText:
+    """Makes the text of rows of a dialect, which has a quote and one null text."""
 
-    def __init__(self, options: CsvOptions) -> None:
-        self._null = options.null.encode()
-        self._quote = (options.quote_char or '"').encode()
+    def __init__(self, dialect: Dialect) -> None:
+        self._null = dialect.nulls[0].encode()
+        self._quote = (dialect.quote_char or '"').encode()
+        self._delimiter, self._end = dialect.delimiter.encode(), dialect.line_end.encode()
 
-    def cells(self, column: Column, values: Cells, *, veiled: bool = False) -> Cells:
-        """The cells of a column.
+    def header(self, names: Sequence[str]) -> bytes:
+        """The row of names, in quotes where they need them."""
+        return self._delimiter.join(map(self._name, names)) + self._end
+
+    def _name(self, name: str) -> bytes:
+        text = name.encode()
+        hostile = (self._delimiter, self._quote, b"\n", b"\r", codecs.BOM_UTF8)
+        if text and text != self._null and name.strip() == name and not any(one in text for one in hostile):
+            return text
+        return self._quote + text.replace(self._quote, self._quote * 2) + self._quote
+
+    def rows(self, columns: Sequence[Column], values: Sequence[Cells], *, veiled: bool = False) -> bytes:
+        """The text of some rows.
 
         Args:
-            veiled: whether halves of surrogate pairs in the values are veiled (see ``burler.target.surrogates``).
+            values: of each column.
+            veiled: whether halves of surrogate pairs in the values are veiled (see ``burler.formats.jsonl``).
 
         Raises:
             Misfit: the first value that can't be held.
         """
+        made = [self._cells(column, cells, veiled) for column, cells in zip(columns, values, strict=True)]
+        text = self._end.join(map(self._delimiter.join, zip(*made, strict=True)))
+        return text + self._end if len(made[0]) else b""
+
+    def _cells(self, column: Column, values: Cells, veiled: bool) -> Cells:
         joined = b"\n".join(values)
         if b"null" in joined:
             values = [NOTHING if value == _NULL else value for value in values]
