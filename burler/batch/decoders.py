@@ -78,8 +78,9 @@ def decode(
 
 
 _CURES = {
-    "quote": "Where quotes are letters like others, the message says 'quote_char': null",
-    "encoding": "Write the file in UTF-8",
+    "quote": "Where quotes are letters like others, the message says 'quote_char': null.",
+    "encoding": "Write the file in UTF-8.",
+    "width": "Is it cut off there, or is the delimiter another one?",
 }
 
 
@@ -89,7 +90,7 @@ def batch_error(error: FormatError, batch: Batch) -> BatchError:
         packed = f"packed with {batch.compression}" if batch.compression else "not packed"
         return BatchError(f"{error.fact}, and the message says {batch.format}, {packed}. Correct the message.")
     cure = _CURES.get(error.kind)
-    return BatchError(f"{error} {cure}." if cure else str(error))
+    return BatchError(f"{error} {cure}" if cure else str(error))
 
 
 def csv_options(given: Mapping[str, Any]) -> CsvOptions:

@@ -4,11 +4,9 @@ What to open for what:
 
     reading, pages, contents         ``read``; from a pattern to pages, file by file; one file's pages
     names, listing, finding          what a name says of a file; which files there are; what a store lists
-    store_errors                     what a store's errors mean: gone, or broken
+    store_errors                     what errors of stores and formats mean: gone, or broken
     progress                         which files were read: the source state ``burler/files``
-    unpacking, members               bytes out of gz, bz2, xz, zst; files in a zip
-    csv_options, csv_header, csv_pages   CSV to Arrow
-    csv_quotes                       where quotes may stand: the rule for all CSV
+    csv_options, csv_pages           CSV to Arrow
     text_columns                     columns of text as numbers and truth values, where that loses nothing
     json_pages                       JSON lines and documents to pages of bytes
     columnar_pages                   Parquet and Arrow to pages

@@ -36,7 +36,7 @@ _CURES = {
     "quote": f"{_LETTERS} Where more may stand behind the quote that ends a field: strict_quotes=False.",
     "open": _LETTERS,
     "return": "Where it ends a row: csv=burler.files.Csv(strict_quotes=False).",
-    "width": "Other dialects: csv=burler.files.Csv(...).",
+    "width": "Is the file cut off there, or is the delimiter or the quote another one (csv=burler.files.Csv(...))?",
     "long": "If it is right, raise max_line_bytes; if quotes are letters like others: csv=Csv(quotechar=None).",
     "encoding": "Say which encoding it is in: csv=burler.files.Csv(encoding='latin-1'), 'cp1252', 'utf-16'.",
 }
@@ -48,8 +48,10 @@ def named(name: str) -> Iterator[None]:
     try:
         yield
     except FormatError as error:
+        place = f", {error.place}" if error.place else ""
         cure = _CURES.get(error.kind)
-        raise FileError(f"file '{name}': {shown(str(error))}" + (f"\n  {cure}" if cure else "")) from None
+        fact = f"file '{name}'{place}: {shown(error.fact)}."
+        raise FileError(f"{fact}\n  {cure}" if cure else fact) from None
 
 
 class StoreFile(io.RawIOBase):

@@ -275,8 +275,7 @@ def _broken(error: str, row: int) -> FormatError:
     if found is None:
         return FormatError("it is no CSV as it should be", f"behind row {row:,}")
     return FormatError(
-        f"{found[3]} fields, where {found[2]} columns are expected{near(found[4] or '')}: "
-        "it is cut off there, or the delimiter is another one",
+        f"{found[3]} fields, where {found[2]} columns are expected{near(found[4] or '')}",
         f"row {row + int(found[1]):,}",
         "width",
     )

@@ -1,6 +1,6 @@
 """What every program that takes Singer messages needs, whatever it makes of them (``lake``, ``batch``).
 
 In: ``intake`` (blocks from a pipe), ``lines`` and ``page`` and ``reader`` (messages of any tap, record bytes
-untouched), ``timestamps`` and ``surrogates`` (two odd things in them). Out: ``held`` (STATEs that wait
-for their data), ``roll`` (when a file ends), ``open_files``, ``compressor``.
+untouched), ``timestamps``. Out: ``held`` (STATEs that wait
+for their data), ``roll`` (when a file ends), ``open_files``.
 """

@@ -112,7 +112,7 @@ def test_rows_and_their_numbers_are_right_wherever_a_big_file_is_cut_into_blocks
     assert [row["name"] for row in rows(data, {"properties": {"name": {"type": "string"}, "id": {}}})] == names
     for line, said in (
         ("a,x\n", "row 80,002: field 'id': its value is no integer"),
-        ("1,2,3\n", r"row 80,002: 3 fields, where 2 columns are expected: it is cut off"),
+        ("1,2,3\n", r"row 80,002: 3 fields, where 2 columns are expected\. Is it cut off"),
         ('1,2"3\n', "row 80,002: .*a quote within a field"),
         ('1,"23\n', "row 80,002: .*a quote that never ends"),
     ):

@@ -150,7 +150,7 @@ def test_another_encoding_is_an_error_that_names_the_cure(box):
     box.put("wide.csv", "id,name\n1,x\n".encode("utf-16"))
     for name in ("head.csv", "body.csv", "wide.csv"):
         said = error(box[name])
-        assert f"{name}': " in said and "it is no text in UTF-8" in said and "encoding=" in said, said
+        assert f"{name}'" in said and "it is no text in UTF-8" in said and "encoding=" in said, said
     assert "UTF-16" in error(box["head.csv"], csv=Csv(encoding="utf-16"))
 
 
@@ -271,7 +271,7 @@ def test_a_quote_that_stands_where_none_may_is_an_error(box, text, place, block_
     """pyarrow would take the rows up to the next quote into one field."""
     box.put("a.csv", text)
     said = error(box["a.csv"], csv=Csv(block_bytes=block_bytes))
-    assert f"a.csv': {place}: a quote within a field, near " in said, said
+    assert f"a.csv', {place}: a quote within a field, near " in said, said
     assert "quotechar=None" in said and "strict_quotes=False" in said
 
 
@@ -291,7 +291,7 @@ def test_quotes_anywhere_where_the_author_says_so(box):
     ]  # fmt: skip
     box.put("b.csv", 'id,name\n1,a"\n2,"b\n3,c\n')
     said = error(box["b.csv"], csv=Csv(strict_quotes=False))
-    assert "b.csv': row 3: a quote that never ends, near " in said
+    assert "b.csv', row 3: a quote that never ends, near " in said
 
 
 def test_what_was_noted_of_files_counts_when_quotes_are_allowed_anywhere(box):
