@@ -12,7 +12,7 @@ What to open for what:
     columnar_pages                   Parquet and Arrow to pages
     added                            columns that say which file a row comes from
     sampling                         ``schema``: a schema source made from files
-    exporting, polling, downloading  ``export``: ask for an export, wait for it, fetch it
+    exports                          ``export``: ask for an export, wait for it, fetch it
 """
 
 from typing import TYPE_CHECKING
@@ -21,8 +21,7 @@ from burler.extras import lazy_names
 
 if TYPE_CHECKING:
     from burler.files.csv_options import Csv
-    from burler.files.downloading import Part
-    from burler.files.exporting import export
+    from burler.files.exports import Part, export
     from burler.files.reading import read
     from burler.files.sampling import schema
 
@@ -33,8 +32,8 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
         __name__,
         {
             "Csv": "csv_options",
-            "Part": "downloading",
-            "export": "exporting",
+            "Part": "exports",
+            "export": "exports",
             "read": "reading",
             "schema": "sampling",
         },
