@@ -7,11 +7,12 @@ additions. What the author of a tap writes plays no part: any tap can send BATCH
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from burler.errors import ConfigError
+from burler.numbers import is_count, is_measure
 
 FORMATS = ("jsonl", "csv", "parquet", "arrow")
 DIALECTS = ("both", "sip", "meltano")
@@ -20,9 +21,6 @@ CODECS = {"parquet": ("none", "snappy", "gzip", "zstd", "lz4", "brotli"), "arrow
 """Compressions inside of a file: the formats' own."""
 CSV_DEFAULTS: Mapping[str, Any] = {"delimiter": ",", "quote_char": '"', "header": True, "null": "", "line_end": "\n"}
 """How CSV files stand where nothing else is said: those that burler writes, and those that messages name."""
-_FORMAT_OPTIONS: Mapping[str, Mapping[str, Any]] = {"csv": CSV_DEFAULTS}
-_COMPRESSION_OPTIONS = ("level",)
-_MOST = 10**15
 DEFAULT_ROOT = "batches"
 """A folder of the directory that the run was started in."""
 
@@ -93,7 +91,56 @@ class BatchConfig:
         return self.dialect == "sip" if self.activate_version is None else self.activate_version
 
 
-_DEFAULT = BatchConfig()
+# ---- reading -------------------------------------------------------------------------------------------------
+
+_Rule = tuple[Callable[[Any], Any], str]
+"""What makes a value of what is given (None: it can't be), and what it must be."""
+
+
+def _object(said: Any) -> dict[str, Any] | None:
+    if isinstance(said, str):
+        try:
+            said = json.loads(said)
+        except ValueError:
+            return None
+    return dict(said) if isinstance(said, Mapping) else None
+
+
+def _word(*known: str) -> _Rule:
+    def of(said: Any) -> str | None:
+        return said.lower() if isinstance(said, str) and said.lower() in known else None
+
+    return of, f"be one of {', '.join(known)}"
+
+
+def _if(fits: Callable[[Any], bool], what: str) -> _Rule:
+    return (lambda said: said if fits(said) else None), what
+
+
+_OBJECT: _Rule = (_object, "be a JSON object")
+_COUNT = _if(lambda said: is_count(said, 1) and said <= 10**15, "be a whole number above 0")
+_SECONDS = _if(lambda said: is_measure(said) and 0 < said <= 1e9, "be seconds above 0")
+_LEVEL = _if(lambda said: is_count(said, -(10**9)), "be a whole number")
+_TRUTH = _if(lambda said: isinstance(said, bool), "be true or false")
+_TEXT = _if(lambda said: isinstance(said, str), "be text")
+_BATCH: Mapping[str, _Rule] = {
+    "encoding": _OBJECT,
+    "storage": _OBJECT,
+    "batch_size": _COUNT,
+    "batch_bytes": _COUNT,
+    "batch_age_seconds": _SECONDS,
+    "dialect": _word(*DIALECTS),
+    "presign_seconds": _COUNT,
+    "activate_version": _TRUTH,
+}
+_STORAGE: Mapping[str, _Rule] = {
+    "root": _if(lambda said: isinstance(said, str) and said != "", "be a folder or a URL"),
+    "prefix": _TEXT,
+    "options": _OBJECT,
+}
+_OF_FORMATS: Mapping[str, Mapping[str, _Rule]] = {
+    "csv": {name: _TRUTH if name == "header" else _TEXT for name in CSV_DEFAULTS}
+}
 
 
 def read_batch_config(value: Any) -> BatchConfig:
@@ -102,144 +149,62 @@ def read_batch_config(value: Any) -> BatchConfig:
     Raises:
         ConfigError: every key that is unknown, and every value that can't be.
     """
-    value = _object(value, "batch_config")
-    reading = _Reading()
-    reading.unknown(value, "batch_config", BatchConfig.__dataclass_fields__.keys() - {"encoding_given"})
-    encoding = reading.encoding(value.get("encoding"))
-    storage = reading.storage(value.get("storage"))
+    whole = _object(value)
+    if whole is None:
+        raise ConfigError(f"batch_config must be a JSON object, not {type(value).__name__}")
+    problems: list[str] = []
+    given = _read(whole, "batch_config.", _BATCH, problems)
     made = BatchConfig(
-        encoding=encoding,
-        storage=storage,
-        batch_size=reading.count(value, "batch_size", _DEFAULT.batch_size),
-        batch_bytes=reading.count(value, "batch_bytes", _DEFAULT.batch_bytes),
-        batch_age_seconds=reading.seconds(value, "batch_age_seconds", _DEFAULT.batch_age_seconds),
-        dialect=reading.word(value, "dialect", DIALECTS, "both", "batch_config."),
-        presign_seconds=reading.count(value, "presign_seconds", None),
-        activate_version=reading.truth(value, "activate_version"),
-        encoding_given=value.get("encoding") is not None,
+        encoding=_encoding(given.pop("encoding", {}), problems),
+        storage=BatchStorage(**_read(given.pop("storage", {}), "batch_config.storage.", _STORAGE, problems)),
+        **given,
+        encoding_given=whole.get("encoding") is not None,
     )
     if made.presign_seconds is not None and made.dialect != "sip":
-        reading.problems.append(
+        problems.append(
             "batch_config.presign_seconds needs batch_config.dialect 'sip': targets of the others can't read signed "
             "URLs"
         )
-    defaults = {**_FORMAT_OPTIONS.get(encoding.format, {}), "line_end": encoding.format_options.get("line_end")}
-    if made.dialect == "meltano" and encoding.format == "csv" and dict(encoding.format_options) != defaults:
-        reading.problems.append(
+    options = made.encoding.format_options
+    if made.dialect == "meltano" and options and {**options, "line_end": ""} != {**CSV_DEFAULTS, "line_end": ""}:
+        problems.append(
             "batch_config.dialect 'meltano' can't say how csv is written: leave encoding.format_options out, or take "
             "'both' or 'sip'"
         )
-    if reading.problems:
-        raise ConfigError("\n  ".join(reading.problems))
+    if problems:
+        raise ConfigError("\n  ".join(problems))
     return made
 
 
-def _object(value: Any, name: str) -> Mapping[str, Any]:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise ConfigError(f"{name} must be a JSON object, not the text {value!r:.60}") from None
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{name} must be an object, not {type(value).__name__}")
-    return value
+def _read(given: Mapping[str, Any], name: str, rules: Mapping[str, _Rule], problems: list[str]) -> dict[str, Any]:
+    """The keys of an object that are said, and can be."""
+    found = {}
+    for key, said in given.items():
+        if key not in rules:
+            problems.append(f"{name}{key} is unknown. Known: {', '.join(sorted(rules)) or 'none'}")
+        elif said is not None:
+            make, what = rules[key]
+            made = make(said)
+            if made is not None:
+                found[key] = made
+                continue
+            shown = type(said).__name__ if make is _object else f"{said!r:.60}"  # an object may hold secrets
+            problems.append(f"{name}{key} must {what}, not {shown}")
+    return found
 
 
-class _Reading:
-    """Reads the parts, and gathers what is wrong."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-
-    def unknown(self, given: Mapping[str, Any], name: str, known: Any) -> None:
-        for key in given:
-            if key not in known:
-                self.problems.append(f"{name}.{key} is unknown. Known: {', '.join(sorted(known)) or 'none'}")
-
-    def word(self, given: Mapping[str, Any], key: str, known: tuple[str, ...], default: str, name: str) -> str:
-        said = given.get(key)
-        if said is None:
-            return default
-        if not isinstance(said, str) or said.lower() not in known:
-            self.problems.append(f"{name}{key} must be one of {', '.join(known)}, not {said!r:.60}")
-            return default
-        return said.lower()
-
-    def count(self, given: Mapping[str, Any], key: str, default: Any) -> Any:
-        said = given.get(key)
-        if said is None:
-            return default
-        if isinstance(said, bool) or not isinstance(said, int) or not 0 < said <= _MOST:
-            self.problems.append(f"batch_config.{key} must be a whole number above 0, not {said!r:.60}")
-            return default
-        return said
-
-    def truth(self, given: Mapping[str, Any], key: str) -> bool | None:
-        said = given.get(key)
-        if said is None or isinstance(said, bool):
-            return said
-        self.problems.append(f"batch_config.{key} must be true, false or null, not {said!r:.60}")
-        return None
-
-    def seconds(self, given: Mapping[str, Any], key: str, default: float) -> float:
-        said = given.get(key)
-        if said is None:
-            return default
-        if isinstance(said, bool) or not isinstance(said, int | float) or not 0 < said <= 1e9:
-            self.problems.append(f"batch_config.{key} must be seconds above 0, not {said!r:.60}")
-            return default
-        return float(said)
-
-    def part(self, value: Any, name: str) -> Mapping[str, Any]:
-        if value is None:
-            return {}
-        try:
-            return _object(value, name)
-        except ConfigError as error:
-            self.problems.append(str(error))
-            return {}
-
-    def encoding(self, value: Any) -> Encoding:
-        name = "batch_config.encoding"
-        given = self.part(value, name)
-        self.unknown(given, name, Encoding.__dataclass_fields__)
-        form = self.word(given, "format", FORMATS, "jsonl", f"{name}.")
-        default = "zstd" if form == "parquet" else "none"
-        packed = self.word(given, "compression", CODECS.get(form, PACKINGS), default, f"{name}.")
-        options = self.part(given.get("format_options"), f"{name}.format_options")
-        self.unknown(options, f"{name}.format_options", _FORMAT_OPTIONS.get(form, {}))
-        level = self.part(given.get("compression_options"), f"{name}.compression_options")
-        self.unknown(level, f"{name}.compression_options", _COMPRESSION_OPTIONS)
-        self._levels(level, f"{name}.compression_options")
-        self._csv(options, f"{name}.format_options")
-        whole = {**_FORMAT_OPTIONS.get(form, {}), **{key: said for key, said in options.items() if said is not None}}
-        return Encoding(form, None if packed == "none" else packed, whole, dict(level))
-
-    def _levels(self, given: Mapping[str, Any], name: str) -> None:
-        level = given.get("level")
-        if level is not None and (isinstance(level, bool) or not isinstance(level, int)):
-            self.problems.append(f"{name}.level must be a whole number, not {level!r:.60}")
-
-    def _csv(self, given: Mapping[str, Any], name: str) -> None:
-        for key, said in given.items():
-            wanted = bool if key == "header" else str
-            if said is not None and not isinstance(said, wanted):
-                what = "true or false" if wanted is bool else "text"
-                self.problems.append(f"{name}.{key} must be {what}, not {said!r:.60}")
-
-    def storage(self, value: Any) -> BatchStorage:
-        name = "batch_config.storage"
-        given = self.part(value, name)
-        self.unknown(given, name, BatchStorage.__dataclass_fields__)
-        options = dict(self.part(given.get("options"), f"{name}.options"))
-        return BatchStorage(self.text(given, "root", DEFAULT_ROOT), self.text(given, "prefix", ""), options)
-
-    def text(self, given: Mapping[str, Any], key: str, default: str) -> str:
-        said = given.get(key)
-        if said is None:
-            return default
-        if isinstance(said, str) and (said or not default):
-            return said
-        fact = "is empty: give a folder or a URL" if said == "" else f"must be text, not {said!r:.60}"
-        self.problems.append(f"batch_config.storage.{key} {fact}")
-        return default
+def _encoding(given: Mapping[str, Any], problems: list[str]) -> Encoding:
+    form = _word(*FORMATS)[0](given.get("format")) or "jsonl"
+    rules = {
+        "format": _word(*FORMATS),
+        "compression": _word(*CODECS.get(form, PACKINGS)),
+        "format_options": _OBJECT,
+        "compression_options": _OBJECT,
+    }
+    name = "batch_config.encoding."
+    found = _read(given, name, rules, problems)
+    packed = found.get("compression", "zstd" if form == "parquet" else "none")
+    options = _read(found.get("format_options", {}), f"{name}format_options.", _OF_FORMATS.get(form, {}), problems)
+    level = _read(found.get("compression_options", {}), f"{name}compression_options.", {"level": _LEVEL}, problems)
+    whole = {**CSV_DEFAULTS, **options} if form == "csv" else {}
+    return Encoding(form, None if packed == "none" else packed, whole, level)
