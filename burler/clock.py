@@ -1,4 +1,4 @@
-"""Time and chance as the protocols of a lake need them: arguments, so that tests can step them."""
+"""Time and chance, as an argument: what waits for hours or by chance is tested with a clock that a test moves."""
 
 from __future__ import annotations
 
@@ -9,28 +9,126 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 LAST_SECONDS = 10.0
 """How long a run that has failed tries each of its last calls."""
 
-
-def _now() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)
+_STEP_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """What waits and is timed while a lake's shared files change.
+class Clock:
+    """The machine's own clocks.
 
-    ``now``: the moment, aware; it is only written down, never compared. ``monotonic``: seconds that only grow.
-    ``sleep``: waits so many seconds. ``uniform``: a random number between two, for waits of several writers to differ.
+    ``is_fake``: nothing happens beside whoever waits, so he looks himself at what is due.
     """
 
-    now: Callable[[], dt.datetime] = _now
-    monotonic: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
-    uniform: Callable[[float, float], float] = random.uniform
+    is_fake = False
+
+    def now(self) -> dt.datetime:
+        """The time of day, in UTC; it may be set back."""
+        return dt.datetime.now(dt.UTC)
+
+    def time(self) -> float:
+        """The time of day as seconds since 1970."""
+        return self.now().timestamp()
+
+    def monotonic(self) -> float:
+        """Seconds of a clock that never goes back and stands still with the machine."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Let so many seconds pass."""
+        time.sleep(seconds)
+
+    def uniform(self, low: float, high: float) -> float:
+        """A random number between two, for waits of several to differ."""
+        return random.uniform(low, high)
+
+    def pause(self, seconds: float) -> None:
+        """Sleep. A signal ends it on the main thread; on others it is done in steps, so that it goes by the clock also
+        where the machine slept."""
+        if threading.current_thread() is threading.main_thread():
+            if seconds > 0:
+                self.sleep(seconds)
+            return
+        while seconds > 0:
+            self.sleep(min(seconds, _STEP_SECONDS))
+            seconds -= _STEP_SECONDS
+
+    def wait(self, changed: threading.Condition, seconds: float | None) -> None:
+        """Wait until somebody notifies, or so many seconds have passed; None: no limit. The condition is held."""
+        changed.wait(seconds)
+
+
+class FunctionClock(Clock):
+    """A clock of functions, as those who make a client or poll an export may give them."""
+
+    def __init__(
+        self,
+        *,
+        sleep: Callable[[float], object] = time.sleep,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sleep, self._now, self._monotonic = sleep, now, monotonic
+
+    def now(self) -> dt.datetime:
+        """See :class:`Clock`."""
+        return dt.datetime.fromtimestamp(self._now(), dt.UTC)
+
+    def time(self) -> float:
+        """See :class:`Clock`."""
+        return self._now()
+
+    def monotonic(self) -> float:
+        """See :class:`Clock`."""
+        return self._monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """See :class:`Clock`."""
+        self._sleep(seconds)
+
+
+class FakeClock(Clock):
+    """A clock that moves when somebody waits for it, and then at once: a day passes in seconds.
+
+    Args:
+        start: the time of day it begins at; with a zone.
+    """
+
+    def __init__(self, start: dt.datetime = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)) -> None:
+        self.is_fake = True
+        self._start = start
+        self._seconds = 0.0
+        self.waits: list[float] = []
+        """How long each wait was, in seconds."""
+
+    def now(self) -> dt.datetime:
+        """The time of day."""
+        return self._start + dt.timedelta(seconds=self._seconds)
+
+    def monotonic(self) -> float:
+        """Seconds since it began."""
+        return self._seconds
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self._seconds += seconds
+
+    def sleep(self, seconds: float) -> None:
+        """Time passes at once."""
+        self.waits.append(seconds)
+        self._seconds += seconds
+
+    def wait(self, changed: threading.Condition, seconds: float | None) -> None:
+        """Time passes at once. Without a limit there is nothing to wait for: nobody else moves this clock.
+
+        Raises:
+            RuntimeError: no limit.
+        """
+        if seconds is None:
+            raise RuntimeError("a FakeClock can't wait without a limit: nothing would ever happen")
+        self.sleep(seconds)
 
 
 _here = threading.local()

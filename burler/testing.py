@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from burler.clock import Clock, FakeClock
 from burler.config.canaries import canaries_in, canary
 from burler.context import KeepingChannel, StreamRun, bind, unbind
 from burler.declare.tap import Tap
-from burler.runtime.clock import Clock, FakeClock
 from burler.runtime.run import check_limit, prepare, run_session
 from burler.runtime.signals import Stopper
 from burler.runtime.sync import SyncResult

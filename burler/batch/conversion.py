@@ -15,9 +15,9 @@ from burler.batch.storage import open_storage
 from burler.batch.tap_lines import Activation, Found, Piece, TapLines, never, nothing, once
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
+from burler.clock import Clock
 from burler.errors import BatchError, MessageError
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Schema, to_line
-from burler.target.roll import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ from burler.batch.storage import open_storage
 from burler.batch.tap_lines import never, nothing
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
+from burler.clock import Clock
 from burler.errors import MessageError
 from burler.singer.messages import ArrowPage, Batch, Message, Records, State, to_line
 from burler.target.intake import blocks
 from burler.target.reader import BatchLine, Ingested, Reader
-from burler.target.roll import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def pack(
         BurlerError: files can't be written; no STATE covers what is not in one.
     """
     storage = open_storage(config.storage, presign_seconds=config.presign_seconds)
-    clock = clock or SystemClock()
+    clock = clock or Clock()
     packing = _Packing(write, flush)
     writer = BatchWriter(storage, config, tap=tap, emit=packing.emit, clock=clock, run_id=run_id)
     packing.writer = writer

@@ -21,13 +21,14 @@ from burler.batch.encoders import Layout, layout_of, open_encoder
 from burler.batch.names import file_name, plain
 from burler.batch.storage import NewBatchFile, Storage, open_storage
 from burler.batch_config import FORMATS, PACKINGS, BatchConfig, BatchStorage, Encoding
+from burler.clock import Clock
 from burler.errors import BatchError, BurlerError, DeclarationError, MessageError, OutputClosed
 from burler.formats.compression import compressor
 from burler.formats.names import ending
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Records, Schema, State
 from burler.target.held import HeldStates
 from burler.target.open_files import OpenFiles
-from burler.target.roll import Clock, SystemClock, fitting
+from burler.target.roll import fitting
 from burler.words import counted
 
 logger = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class BatchWriter:
     ) -> None:
         self.config = config
         self._emit = emit
-        self._files = _OpenFiles(storage, config, tap=tap, emit=emit, clock=clock or SystemClock(), run_id=run_id)
+        self._files = _OpenFiles(storage, config, tap=tap, emit=emit, clock=clock or Clock(), run_id=run_id)
         self._lock = threading.RLock()
         self._place = 0
         self._dead = False

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
+from burler.clock import FunctionClock
 from burler.context import StreamRun, running
 from burler.errors import BurlerError, DeclarationError, FileError, HttpError, NotFoundError
 from burler.extras import require
@@ -23,7 +24,6 @@ from burler.files.csv_options import Csv
 from burler.files.listing import File
 from burler.files.pages import table_of
 from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, format_of_media_type, kind_of
-from burler.http.waits import Clock
 from burler.storage.location import shown
 
 logger = logging.getLogger("burler")
@@ -260,7 +260,7 @@ class _Export:
                     f"export: {self.what} was not ready after {seconds:,.0f} seconds; it was looked at {times}.\n"
                     "  Ask for less at a time, or raise limit_seconds."
                 )
-            Clock(self.sleep, time.time, self.monotonic).wait(min(pause, self.limit_seconds - seconds))
+            FunctionClock(sleep=self.sleep, monotonic=self.monotonic).pause(min(pause, self.limit_seconds - seconds))
             pause = min(pause * self.backoff, self.longest_poll_seconds)
             looks += 1
         several = found if isinstance(found, list | tuple) else [found]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
+from burler.clock import Clock, FunctionClock
 from burler.context import running
 from burler.declare.records_path import path_of
 from burler.errors import DeclarationError
@@ -28,7 +29,6 @@ from burler.http.prepared import hide_given, is_secret_header
 from burler.http.request import Request
 from burler.http.sending import Check, Sender
 from burler.http.verbs import Paged, Verbs
-from burler.http.waits import Clock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,7 +134,7 @@ class Client(Verbs):
         session = _new_session(pool_size) if session is None else session
         limiter = Limiter(requests_per_second, requests_per_minute)
         credentials = auth_of(token, auth or user) or auth_of(None, session.auth)
-        self._connect(session, options, credentials, limiter, Clock(sleep, now, monotonic))
+        self._connect(session, options, credentials, limiter, FunctionClock(sleep=sleep, now=now, monotonic=monotonic))
 
     def _connect(self, session: requests.Session, options: Options, auth: Any, limiter: Limiter, clock: Clock) -> None:
         hide_given(options, session)

@@ -5,20 +5,20 @@ from __future__ import annotations
 
 import functools
 import inspect
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
+from burler.clock import Clock
 from burler.context import running
 from burler.errors import HttpError, SourceError
 from burler.http import unfollowed
 from burler.http.masking import mask_url
 from burler.http.options import RETRY_STATUSES
 from burler.http.request import IDEMPOTENT
-from burler.http.waits import Clock, Waits, retry_after_seconds
+from burler.http.waits import Waits, retry_after_seconds
 from burler.log_settings import near
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ RETRIES = 5
 MAX_WAIT_SECONDS = 300.0
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
-_clock = Clock(time.sleep, time.time, time.monotonic)
+_clock = Clock()
 
 
 def own_options(request: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -169,12 +169,12 @@ def with_backoff(
             reason = "" if tried else _passing(error, found, response)
             if reason and tries < RETRIES and method.upper() in IDEMPOTENT:
                 headers = getattr(response, "headers", None) or {}
-                asked = retry_after_seconds(headers, _clock.now())
+                asked = retry_after_seconds(headers, _clock.time())
                 seconds = waits.next(error or found)
                 seconds = asked if asked is not None else seconds
                 if seconds is not None and waited + seconds <= MAX_WAIT_SECONDS:
                     _count(reason)
-                    _clock.wait(seconds)
+                    _clock.pause(seconds)
                     waited += seconds
                     continue
             if error is not None:

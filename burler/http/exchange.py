@@ -72,7 +72,7 @@ class Exchange:
         reply, outcome = self._sent(prepared, target)
         self._measure(target, reply, clock.monotonic() - began, good=outcome is reply)
         if reply is not None and self.options.follow_rate_limit_headers:
-            pause = pause_seconds(reply.headers, clock.now())
+            pause = pause_seconds(reply.headers, clock.time())
             if pause is not None:
                 sender.limiter.pause(pause, "no request remains, say its rate limit headers", clock, origin)
         return outcome

@@ -5,8 +5,8 @@ from __future__ import annotations
 import collections
 import threading
 
+from burler.clock import Clock
 from burler.http.origins import Origin
-from burler.http.waits import Clock
 
 _WINDOW_SECONDS = 60.0
 _MOST_BOOKS = 100  # of servers that redirects led to, and that nobody waits for any more
@@ -149,12 +149,12 @@ class Limiter:
                         turn.begun = True
                         return paused
             if free:
-                clock.wait(at - now)
+                clock.pause(at - now)
                 waited_for = at
                 continue
             if paused + until - now > most_seconds:
                 raise TooLong(until - now, why)
-            clock.wait(until - now)
+            clock.pause(until - now)
             paused += until - now
             passed = until
 

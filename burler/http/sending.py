@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from burler.clock import Clock
 from burler.http import failed as fails
 from burler.http.exchange import Exchange, Reader
 from burler.http.failed import Failed
@@ -24,7 +25,7 @@ from burler.http.options import Options
 from burler.http.origins import names_in_query
 from burler.http.prepared import BadRedirect, Target, is_secret_header, origin_as_sent, redirected, target_of
 from burler.http.request import IDEMPOTENT, Request
-from burler.http.waits import Clock, Waits, retry_after_seconds
+from burler.http.waits import Waits, retry_after_seconds
 from burler.http.wire import is_ours
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class _Sending(Exchange):
             seconds = self._patience(outcome)
             self.count("retries", outcome.reason)
             self.sender.tell(outcome, self.attempts, seconds)
-            self.sender.clock.wait(seconds)
+            self.sender.clock.pause(seconds)
             self.waited_seconds += seconds
 
     def _patience(self, outcome: Failed) -> float:
@@ -157,7 +158,7 @@ class _Sending(Exchange):
             return outcome.wait_seconds
         if outcome.response is None:
             return None
-        now = self.sender.clock.now()
+        now = self.sender.clock.time()
         asked = retry_after_seconds(outcome.response.headers, now)
         if asked is None and outcome.status in (403, 429) and self.options.follow_rate_limit_headers:
             asked = reset_seconds(outcome.response.headers, now)
@@ -216,7 +217,7 @@ class _Sending(Exchange):
 
     def _limited(self, reply: requests.Response) -> bool:
         """Whether a 403 is no refusal but a limit that was reached: some sources say it so."""
-        now = self.sender.clock.now()
+        now = self.sender.clock.time()
         follows = self.options.follow_rate_limit_headers
         return follows and (
             retry_after_seconds(reply.headers, now) is not None or pause_seconds(reply.headers, now) is not None

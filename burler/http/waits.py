@@ -6,32 +6,8 @@ import datetime
 import email.utils
 import math
 import random
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
-
-_STEP_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """The times of a client: how it waits, the time of day (seconds since 1970), and a clock that never goes back."""
-
-    sleep: Callable[[float], None]
-    now: Callable[[], float]
-    monotonic: Callable[[], float]
-
-    def wait(self, seconds: float) -> None:
-        """Wait. A signal ends it on the main thread; on others it is done in steps, so that it goes by the clock also
-        where the machine slept."""
-        if threading.current_thread() is threading.main_thread():
-            if seconds > 0:
-                self.sleep(seconds)
-            return
-        while seconds > 0:
-            self.sleep(min(seconds, _STEP_SECONDS))
-            seconds -= _STEP_SECONDS
 
 
 class Waits:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from burler.clock import Pace
+from burler.clock import Clock
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
 from burler.lake.canonical import CANONICAL_FORM, ENCODINGS, is_base85_hash, is_schema_hash
@@ -46,7 +46,7 @@ def read_singerlake(store: Store) -> Document | None:
     return None if blob is None else _lake(blob.data, store.locate(layout.singerlake_path()))
 
 
-def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, pace: Pace | None = None) -> None:
+def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, pace: Clock | None = None) -> None:
     """Put the newest schema of each stream into the tap's catalog; other entries stay, of a ``catalog.json`` too."""
     wanted = list(schemas)
     path = layout.catalogue_path(tap_id)
@@ -83,7 +83,7 @@ def describe_lake(
     encoding: str | None = None,
     status: Document | None = None,
     mend: bool = False,
-    pace: Pace | None = None,
+    pace: Clock | None = None,
 ) -> str:
     """Make ``singerlake.json``, or add the tap to it; how this lake spells the hashes in its folders' names.
 
@@ -154,7 +154,7 @@ def _encoding(rules: Any, place: str, wanted: str | None) -> str:
     return known
 
 
-def end_status(store: Store, tap_id: str, status: Document, *, pace: Pace | None = None) -> None:
+def end_status(store: Store, tap_id: str, status: Document, *, pace: Clock | None = None) -> None:
     """Put the end of a run into ``singerlake.json``, unless another writer's run began since.
 
     Raises:
@@ -174,7 +174,7 @@ def end_status(store: Store, tap_id: str, status: Document, *, pace: Pace | None
     change_json(store, layout.singerlake_path(), change, _lake, pace)
 
 
-def note_tap(store: Store, tap_id: str, notes: Document, *, link: str | None = None, pace: Pace | None = None) -> None:
+def note_tap(store: Store, tap_id: str, notes: Document, *, link: str | None = None, pace: Clock | None = None) -> None:
     """Put what people say of a tap into ``singerlake.json``; keys that are not given stay.
 
     Args:

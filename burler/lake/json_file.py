@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from burler.clock import Pace
+from burler.clock import Clock
 from burler.errors import LakeError
 from burler.lake.swap import swap
 from burler.singer.messages import encode
@@ -23,7 +23,7 @@ def change_json(
     path: str,
     change: Callable[[Document | None], Document | None],
     parse: Callable[[bytes, str], Document],
-    pace: Pace | None = None,
+    pace: Clock | None = None,
 ) -> None:
     """Compare-and-swap of a JSON file; not written when nothing changes, or ``change`` gives None."""
 

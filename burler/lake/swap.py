@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from burler.clock import Pace
+from burler.clock import Clock
 from burler.errors import StorageError
 from burler.storage.base import Conflict, OutcomeUnknown, Store
 
@@ -17,7 +17,7 @@ Change = Callable[[bytes | None, bool], bytes | None]
 None when there is nothing (more) to write."""
 
 
-def swap(store: Store, path: str, change: Change, *, pace: Pace | None = None) -> None:
+def swap(store: Store, path: str, change: Change, *, pace: Clock | None = None) -> None:
     """Change a file by compare-and-swap, again and again with jitter until no other writer was in between.
 
     A store may report a conflict with one's own write whose reply was lost: ``change`` is told
@@ -29,7 +29,7 @@ def swap(store: Store, path: str, change: Change, *, pace: Pace | None = None) -
     Raises:
         StorageError: the store fails, or others have been writing for a minute without a gap.
     """
-    pace = pace or Pace()
+    pace = pace or Clock()
     give_up, attempt = pace.monotonic() + _GIVE_UP_SECONDS, 0
     while True:
         blob = store.read(path)

@@ -14,8 +14,8 @@ from typing import BinaryIO
 
 import msgspec
 
+from burler.clock import Clock
 from burler.errors import StateError
-from burler.runtime.clock import Clock
 from burler.runtime.confirmed_lines import StateLines
 from burler.settings import Settings
 from burler.singer.state import State, check_state, parse_state

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from typing import Any, TypedDict, Unpack
 
+from burler.clock import Clock
 from burler.config.loading import Loaded
 from burler.config.writeback import ConfigFiles
 from burler.declare.classes import Stream
@@ -20,7 +21,6 @@ from burler.log_settings import log_settings
 from burler.measures import JOB_DURATION
 from burler.numbers import is_count
 from burler.runtime import logs
-from burler.runtime.clock import Clock
 from burler.runtime.plan import PlannedRun, make_plan
 from burler.runtime.report import Report
 from burler.runtime.session import Session

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from burler.clock import Clock
 from burler.errors import StreamError
 from burler.runtime.acknowledging import Acknowledgements
 from burler.runtime.batch_settings import batch_enabled
-from burler.runtime.clock import Clock
 from burler.runtime.guarded import GuardedSink
 from burler.runtime.kept import Kept
 from burler.runtime.outlet import schema_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from burler.clock import Clock
 from burler.declare.spec import FULL_TABLE
-from burler.runtime.clock import Clock
 from burler.runtime.kept import Kept
 from burler.runtime.plan import PlannedRun
 from burler.runtime.tail_retries import Tries

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from operator import sub
 from typing import Any
 
+from burler.clock import Clock
 from burler.measures import RECORD_COUNT
 from burler.runtime import logs
-from burler.runtime.clock import Clock
 from burler.runtime.report_rows import Remarks, WatchRow
 from burler.runtime.report_views import RunView, StreamView, error_line, interval_line, lag_of, texts
 from burler.words import counted

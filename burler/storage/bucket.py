@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol, TypeVar
 
-from burler.clock import Pace, patience_left
+from burler.clock import Clock, patience_left
 from burler.storage.base import OutcomeUnknown, StoredFile
 
 logger = logging.getLogger("burler")
@@ -162,11 +162,11 @@ class Asking:
         verdict: Callable[[BaseException], Verdict],
         *,
         patience_seconds: float | None = None,
-        pace: Pace | None = None,
+        pace: Clock | None = None,
     ) -> None:
         self.verdict = verdict
         self.patience_seconds = PATIENCE_SECONDS if patience_seconds is None else patience_seconds
-        self.pace = pace or Pace()
+        self.pace = pace or Clock()
 
     def ask(self, place: str, call: Callable[[], Result]) -> Result:
         """What ``call`` gives, which may be made any number of times.

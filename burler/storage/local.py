@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from burler.clock import Pace
+from burler.clock import Clock
 from burler.errors import StorageError, UsageError
 from burler.localfile import HiddenFile, errors, make_folder, sync_folder
 from burler.storage.base import (
@@ -429,7 +429,7 @@ os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 @contextlib.contextmanager
-def flocked(target: Path, *, pace: Pace | None = None) -> Iterator[None]:
+def flocked(target: Path, *, pace: Clock | None = None) -> Iterator[None]:
     """Hold the lock of ``target``: a hidden empty file beside it, which is never removed.
 
     A holder that is stopped in between (SIGSTOP, a frozen container) keeps it, and nobody can tell what it is about to
@@ -445,13 +445,13 @@ def flocked(target: Path, *, pace: Pace | None = None) -> Iterator[None]:
     path = target.with_name(f".{target.name}.lock")
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        _wait(fd, target, path, pace or Pace())
+        _wait(fd, target, path, pace or Clock())
         yield
     finally:
         os.close(fd)
 
 
-def _wait(fd: int, target: Path, path: Path, pace: Pace) -> None:
+def _wait(fd: int, target: Path, path: Path, pace: Clock) -> None:
     begun, said, pause = pace.monotonic(), False, 0.0005
     while True:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, Protocol, TypeVar
 
-from burler.target.roll import Clock
+from burler.clock import Clock
 
 
 class OpenFile(Protocol):

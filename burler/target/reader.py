@@ -10,6 +10,7 @@ from typing import Protocol
 
 from msgspec import UNSET
 
+from burler.clock import Clock
 from burler.errors import MessageError
 from burler.singer.messages import ActivateVersion, Schema, State, encode, format_time
 from burler.target.lines import (
@@ -24,7 +25,6 @@ from burler.target.lines import (
     stream_of,
 )
 from burler.target.page import BarePage, RecordPage
-from burler.target.roll import Clock
 from burler.target.timestamps import normalise_time
 
 

@@ -2,34 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import time
 from dataclasses import dataclass
-from typing import Protocol
 
 from burler.errors import UsageError
-
-
-class Clock(Protocol):
-    """Time, as an argument, so that tests can turn it."""
-
-    def now(self) -> dt.datetime:
-        """The moment, aware."""
-
-    def monotonic(self) -> float:
-        """Seconds that only grow."""
-
-
-class SystemClock:
-    """This machine's time."""
-
-    def now(self) -> dt.datetime:
-        """The moment, in UTC."""
-        return dt.datetime.now(dt.UTC)
-
-    def monotonic(self) -> float:
-        """Seconds that only grow."""
-        return time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ NOON = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
 
 
 @dataclass
-class HandClock:
+class HandClock(lake_pace.Clock):
     """Time that stands still until the test moves it."""
 
     moment: dt.datetime = NOON
@@ -44,11 +44,11 @@ class HandClock:
         self.seconds += seconds
         self.moment += dt.timedelta(seconds=seconds)
 
-    def pace(self) -> lake_pace.Pace:
-        """This clock as the pace of locks and commits: a sleep moves it, and takes no time."""
-        return lake_pace.Pace(
-            now=self.now, monotonic=self.monotonic, sleep=self.forward, uniform=lambda _low, high: high
-        )
+    def sleep(self, seconds: float) -> None:
+        self.forward(seconds)
+
+    def uniform(self, low: float, high: float) -> float:
+        return high
 
 
 @dataclass
@@ -73,9 +73,9 @@ class Lake:
             **keywords,
         )
 
-    def impatient(self) -> lake_pace.Pace:
-        """The pace of a writer for which time flies: it waits for a lock without taking time."""
-        return HandClock().pace()
+    def impatient(self) -> HandClock:
+        """The clock of a writer for which time flies: it waits for a lock without taking time."""
+        return HandClock()
 
     def schema(self, stream: str = "users", **fields: Any) -> Schema:
         properties = {"id": {"type": "integer"}, **fields}

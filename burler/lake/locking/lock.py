@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from burler.clock import Pace
+from burler.clock import Clock
 from burler.errors import BurlerError, LockLost, UsageError
 from burler.lake.locking.lock_file import LockFile, this_machine
 from burler.singer.messages import format_time
@@ -58,7 +58,7 @@ class StreamLock:
     """
 
     def __init__(
-        self, store: Store, path: str, *, name: str, writer_id: str, settings: LockSettings, pace: Pace, epoch: int = 0
+        self, store: Store, path: str, *, name: str, writer_id: str, settings: LockSettings, pace: Clock, epoch: int = 0
     ) -> None:
         self.path, self.name = path, name
         self._store, self._pace, self._settings = store, pace, settings

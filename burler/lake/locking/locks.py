@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable
 
-from burler.clock import Pace, briefly
+from burler.clock import Clock, briefly
 from burler.errors import BurlerError, LockLost
 from burler.lake.locking.lock import BEATS_PER_TTL, LockSettings, StreamLock, WaitStopped, describe
 from burler.storage.base import Store
@@ -43,14 +43,14 @@ class Locks:
         *,
         writer_id: str,
         settings: LockSettings | None = None,
-        pace: Pace | None = None,
+        pace: Clock | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         heartbeat: bool = True,
     ) -> None:
         self._store = store
         self._writer_id = writer_id
         self.settings = settings or LockSettings()
-        self._pace = pace or Pace()
+        self._pace = pace or Clock()
         self._should_stop = should_stop
         self._heartbeat = heartbeat
         self._held: dict[str, StreamLock] = {}

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from burler.clock import Pace
+from burler.clock import Clock
 from burler.errors import LakeError, LockLost, UsageError
 from burler.lake import layout
 from burler.lake.absent import not_there
@@ -102,7 +102,7 @@ def claim(
     hash: str,
     writer_id: str,
     standing: Claim | None = None,
-    pace: Pace | None = None,
+    pace: Clock | None = None,
 ) -> Claim:
     """Take over the right to commit files of schema version ``hash``; every earlier claim to it ends.
 
@@ -143,7 +143,7 @@ def commit(
     *,
     schema_line: bytes,
     confirm: Callable[[], object] | None = None,
-    pace: Pace | None = None,
+    pace: Clock | None = None,
 ) -> Committed:
     """Add published data files to the manifest, in one step, if ``mine`` still stands.
 
@@ -196,7 +196,7 @@ def taken_names(store: Store, tap_id: str, stream: str, digest: str) -> frozense
 
 
 def register(
-    store: Store, tap_id: str, stream: str, *, schema_line: bytes, hash: str | None = None, pace: Pace | None = None
+    store: Store, tap_id: str, stream: str, *, schema_line: bytes, hash: str | None = None, pace: Clock | None = None
 ) -> None:
     """Make a schema version known that has no data (yet): it enters ``versions``.
 
@@ -252,7 +252,7 @@ def _swap(
     stream: str,
     change: Callable[[doc.Document], bool],
     happened: Callable[[doc.Document], bool],
-    pace: Pace | None,
+    pace: Clock | None,
 ) -> None:
     """Compare-and-swap of the manifest.
 

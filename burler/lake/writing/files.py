@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from burler.clock import Clock
 from burler.errors import MessageError, UsageError
 from burler.lake import layout
 from burler.lake.snapshot import FileStats
@@ -15,7 +16,7 @@ from burler.lake.writing.openfile import OpenFile, SchemaInUse
 from burler.singer.messages import Vouched, format_time
 from burler.storage.base import Store
 from burler.target.open_files import OpenFiles
-from burler.target.roll import Clock, RollSettings, fitting
+from burler.target.roll import RollSettings, fitting
 
 COMPRESSIONS = ("gz", "bz2", None)
 _REMEMBERED_NAMES = 10_000

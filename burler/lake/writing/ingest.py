@@ -11,13 +11,13 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from burler.clock import Clock
 from burler.errors import MessageError
 from burler.lake.locking.lock import WaitStopped
 from burler.lake.writing.writer import LakeWriter
 from burler.singer.messages import format_time
 from burler.target.intake import blocks
 from burler.target.reader import BatchLine, Ingested, Reader
-from burler.target.roll import Clock, SystemClock
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
@@ -56,7 +56,7 @@ def ingest(
             the line's number. All before it is committed, and the STATE that covers it is out.
         BurlerError: the lake can't be written; nothing uncommitted is covered by a STATE.
     """
-    clock = clock or SystemClock()
+    clock = clock or Clock()
     batches = _Batches(writer, warn, should_stop, storage_options, allow)
     reader = Reader(writer, clock, warn, batch=batches.take)
     try:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
+from burler.clock import Clock
 from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
 from burler.lake.snapshot import FileStats
@@ -18,7 +19,7 @@ from burler.lake.writing.files import Form, LakeFiles, Owner
 from burler.lake.writing.openfile import SchemaInUse
 from burler.singer.messages import ActivateVersion, Message, Records, Schema, Vouched, format_time, to_line
 from burler.storage.base import Store
-from burler.target.roll import Clock, RollSettings, SystemClock
+from burler.target.roll import RollSettings
 
 
 class Inlet(ABC):
@@ -33,7 +34,7 @@ class Inlet(ABC):
             store,
             tap_id,
             owner=Owner(self._before, self._published, settled=self._settled, taken=self._taken),
-            clock=clock or SystemClock(),
+            clock=clock or Clock(),
             settings=settings or RollSettings(),
             form=form,
         )

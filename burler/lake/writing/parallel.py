@@ -26,7 +26,7 @@ from decimal import Decimal
 from types import TracebackType
 from typing import Self
 
-from burler.clock import LAST_SECONDS, Pace, briefly
+from burler.clock import LAST_SECONDS, Clock, briefly
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
 from burler.lake.canonical import schema_hash, schema_line
@@ -39,7 +39,6 @@ from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.lake.writing.run import Run
 from burler.singer.messages import Schema
 from burler.storage.base import Store
-from burler.target.roll import Clock
 
 __all__ = ["LakeDriver", "PartWriter", "WrittenFile"]
 
@@ -67,7 +66,7 @@ class LakeDriver:
         locks: LockSettings | None = None,
         tail: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
-        pace: Pace | None = None,
+        pace: Clock | None = None,
     ) -> None:
         self._run = Run.of(store, tap_id, writer_id, clock, pace, locks, tail, should_stop, encoding)
         self._store, self._tap_id = store, tap_id

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-from burler.clock import Pace
+from burler.clock import Clock
 from burler.lake import layout
 from burler.lake.locking.lock import LockSettings
 from burler.lake.locking.locks import new_writer_id
 from burler.storage.base import Store
-from burler.target.roll import Clock, SystemClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class Run:
     tap_id: str
     writer_id: str
     clock: Clock
-    pace: Pace
+    pace: Clock
     locks: LockSettings | None
     tail: bool
     should_stop: Callable[[], bool]
@@ -35,7 +34,7 @@ class Run:
         tap_id: str,
         writer_id: str | None,
         clock: Clock | None,
-        pace: Pace | None,
+        pace: Clock | None,
         locks: LockSettings | None,
         tail: bool,
         should_stop: Callable[[], bool],
@@ -47,5 +46,5 @@ class Run:
             UsageError: the tap's name can't be a folder's.
         """
         layout.component(tap_id)
-        writer_id, clock, pace = writer_id or new_writer_id(), clock or SystemClock(), pace or Pace()
+        writer_id, clock, pace = writer_id or new_writer_id(), clock or Clock(), pace or Clock()
         return cls(store, tap_id, writer_id, clock, pace, locks, tail, should_stop, encoding)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from burler.clock import LAST_SECONDS, Pace, briefly
+from burler.clock import LAST_SECONDS, Clock, briefly
 from burler.errors import BurlerError, MessageError
 from burler.lake.locking.lock import LockSettings, WaitStopped
 from burler.lake.snapshot import FileStats
@@ -25,9 +25,9 @@ from burler.lake.writing.run import Run
 from burler.singer.messages import Schema, State
 from burler.storage.base import Store
 from burler.target.held import HeldStates
-from burler.target.roll import Clock, RollSettings, SystemClock
+from burler.target.roll import RollSettings
 
-__all__ = ["Clock", "LakeWriter", "RollSettings", "SystemClock"]
+__all__ = ["Clock", "LakeWriter", "RollSettings"]
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class LakeWriter(Inlet):
         locks: LockSettings | None = None,
         tail: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
-        pace: Pace | None = None,
+        pace: Clock | None = None,
     ) -> None:
         run = Run.of(store, tap_id, writer_id, clock, pace, locks, tail, should_stop, encoding)
         settings = settings or RollSettings()

@@ -31,7 +31,7 @@ AT = "2024-01-02T12:00:00.000000Z"
 
 
 @dataclass
-class Time:
+class Time(lake_pace.Clock):
     """Time that moves when somebody sleeps, or the test says so. Clocks on walls may be ``wrong``. ``plan``: what
     somebody else does once it is so late."""
 
@@ -47,13 +47,14 @@ class Time:
         while self.plan and self.plan[0][0] <= self.seconds:
             self.plan.pop(0)[1]()
 
-    def pace(self) -> lake_pace.Pace:
-        return lake_pace.Pace(
-            now=lambda: START + self.wrong + dt.timedelta(seconds=self.seconds),
-            monotonic=lambda: self.seconds,
-            sleep=self.sleep,
-            uniform=lambda _low, high: high,
-        )
+    def now(self) -> dt.datetime:
+        return START + self.wrong + dt.timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def uniform(self, low: float, high: float) -> float:
+        return high
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def store() -> FaultyStore:
 
 def locks(store: Any, time: Time, writer_id: str = "me", **more: Any) -> lake_locks.Locks:
     settings = LockSettings(more.pop("ttl", 300.0), more.pop("timeout", 6000.0))
-    return lake_locks.Locks(store, writer_id=writer_id, settings=settings, pace=time.pace(), heartbeat=False, **more)
+    return lake_locks.Locks(store, writer_id=writer_id, settings=settings, pace=time, heartbeat=False, **more)
 
 
 def taken(store: Any, time: Time, writer_id: str = "me", *, epoch: int = 0, **more: Any) -> lake_locks.Locks:
@@ -256,7 +257,7 @@ def test_a_store_that_lies_about_a_write_costs_nothing(step: str, times: int) ->
             time.seconds += 30
             mine.beat()
             if times == 1 and fault in (CONFLICT_FOR_NOTHING, LOST_REQUEST):
-                assert wire(store)["updated"] >= time.pace().now().strftime("%Y-%m-%dT%H:%M:%SZ")[:-1]
+                assert wire(store)["updated"] >= time.now().strftime("%Y-%m-%dT%H:%M:%SZ")[:-1]
         mine.check()
         mine.confirm(PATH, 1)
         assert wire(store)["writer-id"] == "me"

@@ -69,7 +69,7 @@ def test_one_lock_that_is_slow_to_renew_does_not_starve_the_others(lake: Any) ->
     for ttl_seconds, most in ((300.0, 10.0), (20.0, 2.0)):
         seen = Patience()
         locks = lake_locks.Locks(
-            seen.store, writer_id="me", settings=LockSettings(ttl_seconds), pace=lake.clock.pace(), heartbeat=False
+            seen.store, writer_id="me", settings=LockSettings(ttl_seconds), pace=lake.clock, heartbeat=False
         )
         for name in ("a", "b"):
             locks.acquire(f"raw/t/{name}/h/singerlake.lock", name)

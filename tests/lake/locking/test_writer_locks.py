@@ -34,7 +34,7 @@ def held_by_another(lake: Any, stream: str = "users", *, ttl: float = 300.0) -> 
     """The lock of a stream's usual schema in somebody else's hands."""
     path = layout.lock_path("tap-x", stream, canonical.schema_hash(canonical.schema_line(lake.schema(stream))))
     other = lake_locks.Locks(
-        lake.store, writer_id="other", settings=LockSettings(ttl), pace=lake.clock.pace(), heartbeat=False
+        lake.store, writer_id="other", settings=LockSettings(ttl), pace=lake.clock, heartbeat=False
     )
     other.acquire(path, stream)
     return other
@@ -92,13 +92,13 @@ def test_a_writer_that_must_wait_first_commits_and_gives_back_what_it_has(lake: 
     """Two writers that each wait for what the other has would wait for ever."""
     other = held_by_another(lake, "orders", ttl=5)
     seen: list[Any] = []
-    pace = lake.clock.pace()
 
     def sleep(seconds: float) -> None:
         seen.append((locks_of(lake), list(lake.states)))
-        pace.sleep(seconds)
+        lake.clock.forward(seconds)
 
-    writer = lake.writer(writer_id="me", pace=type(pace)(pace.now, pace.monotonic, sleep, pace.uniform))
+    lake.clock.sleep = sleep
+    writer = lake.writer(writer_id="me", pace=lake.clock)
     send(lake, writer, 1)
     writer.state(lake.state("users are out"))
     send(lake, writer, 2, stream="orders")

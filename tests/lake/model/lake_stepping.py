@@ -8,6 +8,7 @@ So a schedule is a matter of lists, and ``lake_search`` goes through them all: n
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import io
 import secrets
 from collections.abc import Callable, Iterator
@@ -43,8 +44,27 @@ class Paused(BaseException):
     """The list of answers ends here."""
 
 
+class RunClock(lake_pace.Clock):
+    """The time of one run."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def now(self) -> dt.datetime:
+        return NOON
+
+    def monotonic(self) -> float:
+        return self._run.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self._run.sleep(seconds)
+
+    def uniform(self, low: float, high: float) -> float:
+        return high
+
+
 class Run:
-    """One run of a writer, with the answers it is given. It is a ``Store``, has a ``Pace``, and takes notes.
+    """One run of a writer, with the answers it is given. It is a ``Store``, has a clock, and takes notes.
 
     Args:
         waits: how often a wait may be short.
@@ -57,11 +77,11 @@ class Run:
     def __init__(self, me: int, answers: tuple[Any, ...], *, waits: int = 2, patient: bool = False) -> None:
         self.me = me
         self.asked: Any = None
-        self.pace = lake_pace.Pace(lambda: NOON, lambda: self._seconds, self._sleep, lambda low, high: high)
+        self.pace = RunClock(self)
         self._answers = answers
         self._at = 0
         self._waits, self._patient = waits, patient
-        self._seconds = 1000.0
+        self.seconds = 1000.0
         self._names = 0
         self._failed = False  # whether the last call was a write that did not succeed
 
@@ -97,11 +117,11 @@ class Run:
         """Whether it gives up waiting."""
         return self._patient and self._waits <= 0
 
-    def _sleep(self, _seconds: float) -> None:
+    def sleep(self, _seconds: float) -> None:
         if self._failed:  # a little later it will try again, as it might now
             return
         choices = (SHORT_SECONDS,) if self._patient else (SHORT_SECONDS, TTL_SECONDS)
-        self._seconds += self.ask(Wait(choices if self._waits > 0 else choices[-1:]))
+        self.seconds += self.ask(Wait(choices if self._waits > 0 else choices[-1:]))
         self._waits -= 1
 
     # ---- the store --------------------------------------------------------------------------------

@@ -17,7 +17,25 @@ TAP, STREAM = "t", "s"
 FOLDER = layout.stream_folder(TAP, STREAM)
 SETTINGS = LockSettings(ttl_seconds=TTL_SECONDS, timeout_seconds=2 * TTL_SECONDS)
 STATS = FileStats(records=1, bytes=10, first=format_time(NOON), last=format_time(NOON))
-UNSTEPPED = lake_pace.Pace(lambda: NOON, lambda: 0.0, lambda _seconds: None, lambda low, _high: low)
+
+
+class Unstepped(lake_pace.Clock):
+    """Time that stands still."""
+
+    def now(self) -> dt.datetime:
+        return NOON
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def sleep(self, seconds: float) -> None:
+        pass
+
+    def uniform(self, low: float, high: float) -> float:
+        return low
+
+
+UNSTEPPED = Unstepped()
 
 SCHEMA_LINES = [
     canonical.schema_line(Schema(STREAM, {"properties": {"id": {"type": "integer"}}, "v": n})) for n in range(2)
