@@ -78,6 +78,8 @@ HEAVY_MODULES = (
     "records/columns/arrow.py",
     "records/columns/from_json.py",
     "records/columns/to_json.py",
+    *(f"pipeline/{name}.py" for name in ("arrow_direct", "arrow_limits", "arrow_lines", "arrow_plan", "arrow_scalars")),
+    *(f"pipeline/{name}.py" for name in ("dicts_direct", "rows_direct", "rows_columns")),
     "batch/reading_columns.py",
     "lake/reading/arrow.py",
 )
@@ -125,6 +127,8 @@ def _faults(path: Path) -> Iterator[str]:
         package = module.partition(".")[0]
         if package in HEAVY and top and not relative.startswith(HEAVY_MODULES):
             yield f"{relative} imports {module} at its top"
+        if package == "burler" and top and _is_heavy(module) and not relative.startswith(HEAVY_MODULES):
+            yield f"{relative} imports {module} at its top, which is loaded for heavy packages"
         if package == "click" and own != "cli":
             yield f"{relative} imports click"
         if package != "burler" or "." not in module or own == "__init__":
@@ -138,7 +142,13 @@ def _faults(path: Path) -> Iterator[str]:
             yield f"{relative} imports {module}"
 
 
+def _is_heavy(module: str) -> bool:
+    place = module.removeprefix("burler.").replace(".", "/") + "/"
+    return any(place.startswith(one.removesuffix(".py").rstrip("/") + "/") for one in HEAVY_MODULES)
+
+
 def test_the_table_is_right_about_what_exists():
+    assert [one for one in HEAVY_MODULES if not (ROOT / one).exists()] == []
     existing = {_own(path) for path in MODULES} - {"__init__"}
     assert existing == {name for row in LAYERS for name in row}
     for package, layers in INSIDE.items():

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from burler.pipeline.arrow_lines import key_values, page_fields, with_needed
 from burler.pipeline.arrow_plan import Fields, NeedsRows, Plan, render
@@ -20,9 +23,6 @@ from burler.pipeline.shape_exact import Exact
 from burler.pipeline.unknown import Unknown
 from burler.records.arrow.kernels import Unsure, check_distinct, entries, flattened, join
 from burler.records.arrow.types import is_list, settled
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,6 @@ class ArrowDirect:
         None where the page must go through lines: some value does not fit, or is not surely the same on both ways.
         Then nothing is noted of unknown fields either.
         """
-        import pyarrow as pa
-
         if not batch.num_rows:
             return DirectBatch(self._empty(), [])
         whole = _whole(batch)
@@ -110,8 +108,6 @@ class ArrowDirect:
         return key_values(text, batch.schema.field(place).type, batch.num_rows)
 
     def _empty(self) -> pa.RecordBatch:
-        import pyarrow as pa
-
         return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in self._wanted], schema=self._wanted)
 
     def _fields_for(self, schema: pa.Schema) -> Fields | None:
@@ -143,8 +139,6 @@ def _columns(
     Raises:
         Unsure: a value may go over otherwise than by way of lines, or has no column (who writes the file tells that).
     """
-    import pyarrow as pa
-
     plans = {given[place].name: (place, plan) for _name, place, plan in fields.emitted}
     made = []
     for field in wanted:
@@ -161,8 +155,6 @@ def _columns(
 
 def _column(plan: Plan, array: Any, wanted: pa.DataType, exact: Exact) -> Any:
     """An array as one of the type wanted."""
-    import pyarrow as pa
-
     plain = settled(array)
     if plan.kernel is None or (plain.null_count and not plan.nullable):
         raise Unsure
@@ -191,9 +183,6 @@ def _column(plan: Plan, array: Any, wanted: pa.DataType, exact: Exact) -> Any:
 
 def _around_nulls(array: Any, present: Callable[[Any], Any]) -> Any:
     """What is made of those that are there, and null where none is: what lies below a null must not be looked at."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not array.null_count:
         return present(array)
     valid = array.is_valid()
@@ -202,8 +191,6 @@ def _around_nulls(array: Any, present: Callable[[Any], Any]) -> Any:
 
 
 def _structs(fields: Fields, array: Any, wanted: pa.DataType, exact: Exact) -> Any:
-    import pyarrow as pa
-
     if not pa.types.is_struct(wanted):
         raise Unsure
     made = _columns(fields, list(array.type), array.field, wanted, len(array), exact)
@@ -211,8 +198,6 @@ def _structs(fields: Fields, array: Any, wanted: pa.DataType, exact: Exact) -> A
 
 
 def _lists(items: Plan, array: Any, wanted: pa.DataType, exact: Exact) -> Any:
-    import pyarrow as pa
-
     if not is_list(wanted):
         raise Unsure
     flat, offsets = flattened(array)
@@ -220,8 +205,6 @@ def _lists(items: Plan, array: Any, wanted: pa.DataType, exact: Exact) -> Any:
 
 
 def _maps(values: Plan, array: Any, wanted: pa.DataType, exact: Exact) -> Any:
-    import pyarrow as pa
-
     if not pa.types.is_map(wanted):
         raise Unsure
     keys, items, offsets = entries(array)

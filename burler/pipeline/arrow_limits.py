@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from burler.schema.merge_flat import ALSO, CONSTRAINTS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Limit = Callable[[Any], bool]
 """Whether an array surely keeps a constraint. No is no verdict: then each value is looked at."""
@@ -21,8 +21,6 @@ _SIZES = frozenset({"minItems", "maxItems", "uniqueItems", "minProperties", "max
 
 def limits_of(kind: pa.DataType, schema: Mapping[str, Any]) -> tuple[Limit, ...] | None:
     """The checks of a node's constraints for arrays of a type; None where a kernel can't tell."""
-    import pyarrow as pa
-
     if ALSO in schema:
         return None
     named = CONSTRAINTS & schema.keys()
@@ -45,9 +43,6 @@ def limits_of(kind: pa.DataType, schema: Mapping[str, Any]) -> tuple[Limit, ...]
 
 
 def _choice(choices: Any) -> Limit | None:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not isinstance(choices, list | tuple):
         return None
     texts = [choice for choice in choices if isinstance(choice, str)]
@@ -62,8 +57,6 @@ def _choice(choices: Any) -> Limit | None:
 
 
 def _length(least: Any, most: Any) -> Limit | None:
-    import pyarrow.compute as pc
-
     if not all(bound is None or type(bound) is int for bound in (least, most)):
         return None
 
@@ -78,9 +71,6 @@ def _length(least: Any, most: Any) -> Limit | None:
 
 def _bounds(kind: pa.DataType, schema: Mapping[str, Any]) -> Limit | None:
     """Bounds, compared as the decimals that are written."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     given = {word: schema[word] for word in _NUMERIC - {"multipleOf"} if word in schema}
     if not all(type(bound) in (int, float, Decimal) for bound in given.values()):  # draft 4's booleans too
         return None
@@ -109,8 +99,6 @@ def _bounds(kind: pa.DataType, schema: Mapping[str, Any]) -> Limit | None:
 
 def _multiple(kind: pa.DataType, step: Any) -> Limit | None:
     """Decimals of a type with no more digits than a step of 0.01 (or the like) allows, and integers."""
-    import pyarrow as pa
-
     if type(step) not in (int, float, Decimal):
         return None
     size = Decimal(repr(step)) if type(step) is float else Decimal(step)

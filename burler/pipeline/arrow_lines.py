@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from burler.pipeline import constraints
 from burler.pipeline.arrow_plan import Fields, NeedsRows, fields_of
@@ -15,9 +16,6 @@ from burler.pipeline.rules import DEFAULT_RULES, Rules
 from burler.pipeline.shape_exact import Exact
 from burler.pipeline.unknown import Unknown
 from burler.records.arrow.kernels import Parts, bytes_of, join
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 _decode_floats = msgspec.json.Decoder().decode
@@ -124,8 +122,6 @@ def with_needed(form: Mapping[str, Any], required: Iterable[str]) -> Mapping[str
 
 def key_values(text: Parts, kind: pa.DataType, count: int) -> list[Any]:
     """The values of a column of an Arrow type, read back from its text of ``count`` rows."""
-    import pyarrow as pa
-
     lines = bytes_of(join([*text, ","], count))
     decode = _decode_floats if pa.types.is_floating(kind) else _decode
     values: list[Any] = decode(b"[" + bytes(lines[:-1]) + b"]")

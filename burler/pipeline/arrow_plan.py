@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from burler.pipeline import constraints
 from burler.pipeline.arrow_limits import Limit, limits_of
@@ -39,9 +40,6 @@ from burler.records.arrow.types import (
     settled_type,
 )
 from burler.records.arrow.values import column_values
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Kernel = Callable[[Any, Exact], Parts]
 
@@ -88,8 +86,6 @@ def plan_for(kind: pa.DataType, node: Any, path: Path, *, checks: bool = True) -
         path: where the node stands, for what is noted of unknown fields; the items of a list have place 0.
         checks: hold values against ``enum``, ``maximum`` and the like.
     """
-    import pyarrow as pa
-
     by_value = Plan(node, path)
     kind = settled_type(kind)
     if node is not True and not isinstance(node, Mapping):
@@ -162,8 +158,6 @@ def render(plan: Plan, array: Any, exact: Exact) -> Parts:
     Raises:
         NeedsRows: some value does not fit.
     """
-    import pyarrow as pa
-
     if plan.kernel is None:
         return by_value(plan, array, exact)
     try:
@@ -179,8 +173,6 @@ def render(plan: Plan, array: Any, exact: Exact) -> Parts:
 
 def by_value(plan: Plan, array: Any, exact: Exact) -> Parts:
     """The same value by value, on the exact path."""
-    import pyarrow as pa
-
     exact.nulled = []
     try:
         fitted = [exact.value(value, plan.node, plan.path) for value in column_values(array)]
@@ -219,8 +211,6 @@ def list_kernel(items: Plan) -> Kernel:
 def _map_values(kind: pa.MapType, node: Any, path: Path, checks: bool) -> Plan | None:
     """The plan for the values of maps of scalars; None for others (paths of unknown fields below have the keys in
     them), and where a key is no text."""
-    import pyarrow as pa
-
     if not is_text(settled_type(kind.key_type)) or pa.types.is_nested(settled_type(kind.item_type)):
         return None
     return plan_for(kind.item_type, node, path, checks=checks)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from burler.pipeline.shape_values import types_of
 from burler.records.arrow import kernels
 from burler.records.arrow.kernels import Unsure, join
 from burler.records.arrow.types import Leaf, is_binary
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def scalars(leaf: Leaf, node: Any, array: Any, wanted: pa.DataType) -> Any:
@@ -23,8 +23,6 @@ def scalars(leaf: Leaf, node: Any, array: Any, wanted: pa.DataType) -> Any:
     Raises:
         Unsure, and what pyarrow raises: they may be others on the way through lines.
     """
-    import pyarrow as pa
-
     if pa.types.is_string(wanted):
         if leaf not in _BARE and not _is_scalar(node):
             raise Unsure  # text in a column for anything: JSON text in some files
@@ -47,8 +45,6 @@ def scalars(leaf: Leaf, node: Any, array: Any, wanted: pa.DataType) -> Any:
 def _numbers(array: Any, wanted: pa.DataType) -> Any:
     """Integers and decimals in a column of numbers, exactly; decimals as the doubles next to them, as readers of JSON
     take them."""
-    import pyarrow as pa
-
     if pa.types.is_decimal(array.type) and pa.types.is_floating(wanted):
         return kernels.finite(array.cast(pa.string()).cast(wanted))  # Arrow's own cast makes another double of 0.47
     if pa.types.is_decimal(wanted):
@@ -57,8 +53,6 @@ def _numbers(array: Any, wanted: pa.DataType) -> Any:
 
 
 def _floats(array: Any, wanted: pa.DataType) -> Any:
-    import pyarrow as pa
-
     if not pa.types.is_floating(wanted):  # a decimal holds the digits that are written, not the value
         raise Unsure
     return kernels.finite(array)
@@ -81,8 +75,6 @@ def _moments(leaf: Leaf, array: Any) -> Any:
 
 
 def _dates(leaf: Leaf, array: Any) -> Any:
-    import pyarrow as pa
-
     if leaf is kernels.date_parts:
         return kernels.days(array)
     if leaf is kernels.date_string_parts:
@@ -102,8 +94,6 @@ def _is_scalar(node: Any) -> bool:
 
 def _texts_by(leaf: Leaf, array: Any) -> Any:
     """Text as it is; other values as they are written, less the quotes."""
-    import pyarrow.compute as pc
-
     if leaf in _AS_THEY_ARE:
         if leaf is not kernels.string_parts:
             leaf(array)
@@ -121,16 +111,11 @@ _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 
 def texts(array: Any) -> Any:
     """Strings of any kind, if all are UTF-8."""
-    import pyarrow as pa
-
     array.validate(full=True)
     return array.cast(pa.string())
 
 
 def where_valid(array: Any, text: Any) -> Any:
     """Texts of an array's values, null where they are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     text = text.cast(pa.string())
     return pc.if_else(array.is_valid(), text, pa.nulls(1, pa.string())[0]) if array.null_count else text

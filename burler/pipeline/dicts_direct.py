@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import accumulate, chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from burler.pipeline import constraints
 from burler.pipeline.bookmark_values import KeyValues
 from burler.pipeline.shape_columns import fixed_times, is_times
 from burler.pipeline.shape_values import types_of
 from burler.records.arrow.kernels import Unsure
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Values = list[Any]
 Kinds = set[type]
@@ -70,8 +70,6 @@ class DictsDirect:
 
     def page(self, rows: list[dict[str, Any]]) -> tuple[pa.RecordBatch, list[Any]] | None:
         """A page as columns, and the key's values as shaping gives them; None where it takes the usual way."""
-        import pyarrow as pa
-
         if not self.is_of_use or self._fields is None or not rows:
             return None
         self._moments = None
@@ -112,8 +110,6 @@ class DictsDirect:
         raise Unsure
 
     def _times(self, kind: pa.DataType, *, is_key: bool) -> Make:
-        import pyarrow as pa
-
         def make(values: Values, kinds: Kinds) -> Any:
             nulls = _NULL in kinds
             there = [value for value in values if value is not None] if nulls else values
@@ -177,15 +173,10 @@ class _Fields:
 
 
 def _is(kind: pa.DataType, name: str) -> bool:
-    import pyarrow as pa
-
     return bool(getattr(pa.types, f"is_{name}")(kind))
 
 
 def _scalars(kind: pa.DataType, types: frozenset[type]) -> Make:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     is_number, types = _is(kind, "float64"), types | {_NULL}
 
     def make(values: Values, kinds: Kinds) -> Any:
@@ -200,8 +191,6 @@ def _scalars(kind: pa.DataType, types: frozenset[type]) -> Make:
 
 
 def _structs(fields: _Fields, kind: pa.DataType) -> Make:
-    import pyarrow as pa
-
     wanted = [kind.field(i) for i in range(kind.num_fields)]
 
     def make(values: Values, kinds: Kinds) -> Any:
@@ -220,8 +209,6 @@ def _structs(fields: _Fields, kind: pa.DataType) -> Make:
 
 
 def _lists(items: Make, kind: pa.DataType, *, takes_null: bool) -> Make:
-    import pyarrow as pa
-
     def make(values: Values, kinds: Kinds) -> Any:
         if not kinds <= {list, _NULL}:
             raise Unsure

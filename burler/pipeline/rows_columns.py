@@ -8,17 +8,15 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from burler.pipeline.shape_raw import value_of
 from burler.pipeline.shape_tree import column
 from burler.pipeline.shape_values import types_of
 from burler.records.arrow.kernels import Unsure
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Values = list[Any]  # what the structs hold of one field; None where it is null or not there
 Kinds = set[type]
@@ -54,8 +52,6 @@ class Fields:
         Raises:
             Unsure, and what pyarrow raises: a value is not surely right.
         """
-        import pyarrow as pa
-
         if type(structs[0]) is not self._kind:
             self._look_at(type(structs[0]))
         made = []
@@ -98,16 +94,12 @@ class Fields:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string)
     return any(test(kind) for test in tests)
 
 
 def _maker(node: Any, kind: pa.DataType) -> Make:
     """What makes the arrays of a field of an Arrow type, under a node of the form."""
-    import pyarrow as pa
-
     if not isinstance(node, Mapping) or "anyOf" in node or "oneOf" in node:
         return _unsure
     wanted = set(types_of(node)) - {"null"}
@@ -142,14 +134,11 @@ def _unsure(values: Values, kinds: Kinds) -> Any:
 
 def _plain(kind: pa.DataType) -> Make:
     """Values of types that pyarrow takes for this one and no other."""
-    import pyarrow as pa
-
     return lambda values, kinds: pa.array(values, kind)
 
 
 def _numbers(kind: pa.DataType) -> Make:
     """Floats; of pages of JSON the source text of numbers."""
-    import pyarrow as pa
 
     def make(values: Values, kinds: Kinds) -> Any:
         if msgspec.Raw in kinds:
@@ -164,7 +153,6 @@ def _numbers(kind: pa.DataType) -> Make:
 
 def _json(kind: pa.DataType) -> Make:
     """Anything as the JSON that stands in the lines."""
-    import pyarrow as pa
 
     def make(values: Values, kinds: Kinds) -> Any:
         texts = _encoder.encode_lines(values).split(b"\n")[:-1]
@@ -176,8 +164,6 @@ def _json(kind: pa.DataType) -> Make:
 
 
 def _integers(kind: pa.DataType) -> Make:
-    import pyarrow as pa
-
     def make(values: Values, kinds: Kinds) -> Any:
         if not kinds <= {int, _NULL}:  # of floats it would cut the fraction off
             raise Unsure
@@ -188,7 +174,6 @@ def _integers(kind: pa.DataType) -> Make:
 
 def _decimals(kind: pa.DataType) -> Make:
     """Numbers by the digits they are written with; text that spells one."""
-    import pyarrow as pa
 
     def make(values: Values, kinds: Kinds) -> Any:
         if msgspec.Raw in kinds:
@@ -211,7 +196,6 @@ def _decimals(kind: pa.DataType) -> Make:
 
 def _times(kind: pa.DataType, own: type) -> Make:
     """Moments, days, or texts of them: the texts are as burler writes them."""
-    import pyarrow as pa
 
     def make(values: Values, kinds: Kinds) -> Any:
         if str in kinds and kinds <= {str, _NULL}:
@@ -224,8 +208,6 @@ def _times(kind: pa.DataType, own: type) -> Make:
 
 
 def _bytes(kind: pa.DataType) -> Make:
-    import pyarrow as pa
-
     def make(values: Values, kinds: Kinds) -> Any:
         if not kinds <= {str, _NULL}:
             raise Unsure
@@ -235,8 +217,6 @@ def _bytes(kind: pa.DataType) -> Make:
 
 
 def _structs(node: Mapping[str, Any], kind: pa.DataType) -> Make:
-    import pyarrow as pa
-
     wanted = [kind.field(i) for i in range(kind.num_fields)]
     fields = Fields(node, wanted)
 
@@ -257,8 +237,6 @@ def _structs(node: Mapping[str, Any], kind: pa.DataType) -> Make:
 
 
 def _lists(node: Any, kind: pa.DataType) -> Make:
-    import pyarrow as pa
-
     items = _maker(node, kind.value_type)
 
     def make(values: Values, kinds: Kinds) -> Any:
@@ -271,8 +249,6 @@ def _lists(node: Any, kind: pa.DataType) -> Make:
 
 
 def _maps(items: Make, kind: pa.DataType) -> Make:
-    import pyarrow as pa
-
     def make(values: Values, kinds: Kinds) -> Any:
         there = _those(values, kinds, dict)
         keys = pa.array(list(chain.from_iterable(there)), pa.string())
@@ -292,8 +268,6 @@ def _those(values: Values, kinds: Kinds, wanted: type) -> Values:
 
 def _offsets(values: Values, *, nulls: bool) -> Any:
     """Where each list begins; null where there is none."""
-    import pyarrow as pa
-
     lengths = map(len, values) if not nulls else (0 if value is None else len(value) for value in values)
     ends: list[int | None] = list(accumulate(lengths, initial=0))
     if nulls:

@@ -7,17 +7,15 @@ where that is surely what a reader of the lines would make of them; where it is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from burler.pipeline.rows_columns import Fields
 from burler.pipeline.shape_lines import Output
 from burler.records.arrow.kernels import Unsure
 from burler.singer.messages import Vouched
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _MOST_MISSES = 20  # pages one after another that had to become lines
 
@@ -37,8 +35,6 @@ class RowsDirect:
 
     def batch(self, structs: list[Any]) -> pa.RecordBatch | None:
         """A page of shaped rows as columns; None where they must become lines."""
-        import pyarrow as pa
-
         if self._misses >= _MOST_MISSES or not structs:
             return None
         try:
