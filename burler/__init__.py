@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from burler import spec as spec
     from burler import sql as sql
     from burler import verify as verify
-    from burler.batch.native import batch_files
+    from burler.batch.source_files import batch_files
     from burler.pipeline.pages import JsonPage, json_page
     from burler.schema.infer import inferred
     from burler.schema.openapi_source import openapi
@@ -70,7 +70,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
         __name__,
         {
             "JsonPage": "pipeline.pages",
-            "batch_files": "batch.native",
+            "batch_files": "batch.source_files",
             "inferred": "schema.infer",
             "json_page": "pipeline.pages",
             "openapi": "schema.openapi_source",

@@ -12,7 +12,7 @@ What to open for what:
     writer, names                     rows into files and messages, files of an author's own; names of files
     storage, storage_*               where files lie
     packing, expansion, conversion, cleaning  the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``
-    native, native_*                  files that the source made
+    source_files, source_intake       files that the source made; whether they are passed on
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from burler.batch.conversion import convert
     from burler.batch.expansion import expand
     from burler.batch.message import message_schema
-    from burler.batch.native import BatchFiles as BatchFiles
     from burler.batch.packing import pack
     from burler.batch.reading import BatchReading as BatchReading
     from burler.batch.reading import read
+    from burler.batch.source_files import BatchFiles as BatchFiles
     from burler.batch.writer import ExportFiles
 
 __all__ = ["ExportFiles", "convert", "expand", "message_schema", "pack", "prune", "read"]
@@ -38,7 +38,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "BatchFiles": "native",
+            "BatchFiles": "source_files",
             "BatchReading": "reading",
             "ExportFiles": "writer",
             "read": "reading",

@@ -11,7 +11,7 @@ from burler.runtime.outlet import Outlet
 from burler.sinks.base import batch_config_of
 
 if TYPE_CHECKING:
-    from burler.batch.native_intake import Intake
+    from burler.batch.source_intake import Intake
     from burler.runtime.stream import SyncRun
     from burler.runtime.unit import Unit
 
@@ -51,7 +51,7 @@ class FilesGiven:
             run.save_bookmark(files.bookmark)
 
     def _intake(self, unit: Unit, outlet: Outlet) -> Intake:
-        from burler.batch.native_intake import Intake
+        from burler.batch.source_intake import Intake
 
         name = outlet.planned.tap_stream_id
         config = batch_config_of(self._sync.engine.sink) if outlet.form != "messages" else None

@@ -6,20 +6,16 @@ import datetime as dt
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import msgspec
 
 from burler.batch.csv_columns import columns_of
-from burler.batch.native import BatchFiles
-from burler.batch.native_checks import NativeFile, checked, shown_name
+from burler.batch.source_files import BatchFiles, Rows, SourceFile, checked, shown_name
 from burler.batch_config import CSV_DEFAULTS, BatchConfig
 from burler.context import StreamRun
 from burler.singer.messages import Batch
-
-if TYPE_CHECKING:
-    from burler.batch.native_rows import Rows
 
 logger = logging.getLogger("burler")
 
@@ -36,7 +32,7 @@ class Passed:
     """
 
     files: BatchFiles
-    checked: tuple[NativeFile, ...]
+    checked: tuple[SourceFile, ...]
 
     is_passed: ClassVar[bool] = True
 
@@ -91,11 +87,11 @@ class Passed:
         ]
 
 
-def _rows(files: BatchFiles, file: NativeFile) -> int | None:
+def _rows(files: BatchFiles, file: SourceFile) -> int | None:
     return files.size_of(file.number) if file.rows is None else file.rows
 
 
-def _options(files: BatchFiles, file: NativeFile) -> dict[str, Any]:
+def _options(files: BatchFiles, file: SourceFile) -> dict[str, Any]:
     if files.format == "csv":
         return {**files.format_options, "line_end": file.line_end}
     return {"compression": "none" if file.codec in (None, "uncompressed") else file.codec} if file.types else {}
@@ -131,9 +127,7 @@ class Intake:
             logger.info("stream '%s': its files are read and written anew: %s.", self._run.name, reason)
         return self._read(files, found)
 
-    def _read(self, files: BatchFiles, found: Sequence[NativeFile]) -> Rows:
-        from burler.batch.native_rows import Rows
-
+    def _read(self, files: BatchFiles, found: Sequence[SourceFile]) -> Rows:
         return Rows(files, self._run, found)
 
     def _passed(self, passed: Passed) -> Passed:
@@ -147,7 +141,7 @@ class Intake:
 
 def why_not(
     files: BatchFiles,
-    found: Sequence[NativeFile],
+    found: Sequence[SourceFile],
     run: StreamRun,
     *,
     config: BatchConfig,
@@ -219,7 +213,7 @@ def _deselected_inside(run: StreamRun) -> str | None:
     return None
 
 
-def _columns(files: BatchFiles, file: NativeFile, run: StreamRun) -> str | None:
+def _columns(files: BatchFiles, file: SourceFile, run: StreamRun) -> str | None:
     """Where its columns are not the stream's selected fields."""
     wanted = tuple(run.schema.get("properties") or ())
     columns = file.columns or files.columns

@@ -1,0 +1,614 @@
+"""``burler.batch_files``: files that the source made itself (UNLOAD, COPY, report downloads), for a function to yield.
+
+What becomes of them is decided while the tap runs (``source_intake``): with BATCH on they are passed on untouched where
+they are what the stream's rows would be, else they are read as rows.
+
+Source: BATCH proposal, "pass through".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime as dt
+import os
+import re
+from codecs import BOM_UTF8
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, cast
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from burler.batch.csv_options import reading_options
+from burler.batch_config import CSV_DEFAULTS, FORMATS
+from burler.config.secrets import hide
+from burler.context import StreamRun, running
+from burler.errors import BatchError, DeclarationError, FileError
+from burler.extras import require
+from burler.files.columnar_pages import columnar_batches
+from burler.files.csv_pages import Table
+from burler.files.json_pages import json_line_pages
+from burler.files.pages import table_of
+from burler.files.store_errors import named
+from burler.formats import FormatError
+from burler.formats.compression import Decompressed
+from burler.formats.csv_read import CsvReader
+from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, kind_of, shown_kind, split_name
+from burler.log_settings import near
+from burler.pipeline.pages import JsonPage
+from burler.singer.messages import Batch
+from burler.storage import location
+from burler.storage.location import local_path
+
+PACKINGS = ("none", "gzip", "zstd", "bz2", "xz")
+"""How files may be packed as a whole. No BATCH message can say bz2 and xz: such files are read as rows."""
+
+_STEP_BYTES = 1 << 16
+_MOST_BYTES = 1 << 24
+"""So much of a file is read to find the end of its first row."""
+_MOST_LINE_BYTES = 1 << 28
+_MOST_UNPACKED_BYTES = 1 << 36
+_MARKED = "it begins with a byte order mark"
+_TEXT = {"type": ["null", "string"]}
+_KINDS = {"csv": "csv", "tsv": "csv", "jsonl": "jsonl", "parquet": "parquet", "arrow": "arrow"}
+_NOT_PLAIN = re.compile(r"[?#%\x00-\x1f\x7f]|[^\x00-\x7f]")  # other programs take all else as it stands
+_USERS_ALLOWED = ("abfs", "abfss", "wasb", "wasbs")  # there a container stands before the "@"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFiles:
+    """Files of a source, all written in one way; made by :func:`batch_files`.
+
+    Attributes:
+        urls: absolute URLs, those of local files as ``file://``.
+        format: one of jsonl, csv, parquet, arrow.
+        compression: of whole files: None, gzip, zstd, bz2 or xz.
+        format_options: of csv, all of ``CSV_DEFAULTS``; else empty.
+        size: rows in a file at the most, as the author says; or one number for each file.
+        columns: the fields that the author says are in each row.
+        bookmark: the replication key's greatest value in the files; UNSET: not said.
+    """
+
+    urls: tuple[str, ...]
+    format: str = "jsonl"
+    compression: str | None = None
+    format_options: Mapping[str, Any] = field(default_factory=dict)
+    size: int | tuple[int, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    bookmark: Any = msgspec.UNSET
+    time_extracted: dt.datetime | None = None
+    temporary: bool = False
+    check: bool = True
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    is_batch_files: ClassVar[bool] = True  # by this the engine knows them
+
+    def __repr__(self) -> str:
+        shown = ", ".join(location.shown(url) for url in self.urls[:3]) + (", ..." if len(self.urls) > 3 else "")
+        return f"<BatchFiles {shown} ({self.format}, {self.compression or 'none'})>"
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rows as pages, as the stream that is running here wants them: for whoever has to see them."""
+        return Rows(self, running())
+
+    def size_of(self, number: int) -> int | None:
+        """How many rows a file holds at the most, by the author's word."""
+        return self.size[number] if isinstance(self.size, tuple) else self.size
+
+
+def batch_files(
+    urls: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    format: str | None = None,
+    compression: str | None = None,
+    size: int | Sequence[int] | None = None,
+    columns: Iterable[str] | None = None,
+    delimiter: str | None = None,
+    quote_char: str | None = None,
+    header: bool | None = None,
+    null: str | None = None,
+    bookmark: Any = msgspec.UNSET,
+    time_extracted: dt.datetime | None = None,
+    temporary: bool = False,
+    check: bool = True,
+    storage_options: Mapping[str, Any] | None = None,
+) -> BatchFiles:
+    """Files that the source itself has written, for a sync function to yield::
+
+        yield burler.batch_files(client.unload(stream), size=client.count(stream))
+
+    While BATCH is on they go out as they are, in BATCH messages, without a look at their rows, if
+
+    - their columns are the stream's selected fields, no more and no fewer. CSV says so in its header, Parquet and Arrow
+      with their schema, which must hold the types that burler would write. JSON lines say nothing: only those pass
+      whose fields you declare with ``columns``, so it is you who vouches for them;
+    - nothing of the tap has to see the rows: a hook, a substream;
+    - the message can say what they are, and the operator has not asked for another encoding.
+
+    Else they are read as rows, shaped, and written into files of burler's own; the log says why, once. While BATCH is
+    off they are read as rows, too. What the schema says beyond names and types (``enum``, ``maximum``, ...) is never
+    checked in files that are passed on.
+
+    Args:
+        urls: paths or URLs, all of files written in one way. A store's credentials never stand in a URL. A URL that is
+            signed (has a query) is passed on in the proposal's dialect only (``"dialect": "sip"``).
+        format: jsonl, csv, parquet or arrow; None: the files' names say.
+        compression: of whole files: gzip, zstd, bz2, xz or none; None: the files' names say.
+        size: how many rows a file has, at the most; a list: each file of its own. None: nobody knows, but of Parquet.
+        columns: the fields of each row, where the files do not say: jsonl, csv without header (then in order).
+        delimiter, quote_char, header, null: of csv; ``,``, ``"``, True, and nothing between two delimiters. ``null`` is
+            a text that is not quoted. ``quote_char=""``: none.
+        bookmark: the greatest value of the stream's replication key in these files. Files that are passed on are not
+            read: without it the bookmark stays where it is. A stream without such a key ends where one is said.
+        time_extracted: when the source made them; None: now.
+        temporary: the files belong to this run: burler removes them once it has read them as rows, or the run fails.
+            Files that were passed on stay, for the target.
+        check: look whether each file is there and begins as it should. False: take your word, and ``columns``.
+        storage_options: what the library of a remote store is given (fsspec); never part of a message.
+
+    Raises:
+        DeclarationError: something that can't be, with what to do.
+    """
+    given = list(urls) if isinstance(urls, Iterable) and not isinstance(urls, str | bytes) else [urls]
+    absolute = tuple(_absolute(one) for one in given)
+    said = {_said_by_name(url) for url in absolute} or {(format or "jsonl", None, None)}
+    kind, packing, tabs = _united(format, compression, said, absolute)
+    if temporary and any(local_path(url) is None for url in absolute):
+        raise _wrong("temporary=True is for local files; those of a store are yours to remove.")
+    options = {"delimiter": delimiter, "quote_char": quote_char, "header": header, "null": null}
+    return BatchFiles(
+        absolute,
+        kind,
+        packing,
+        _csv_options(options, kind, tabs=tabs),
+        _sizes(size, len(absolute)),
+        _columns(columns),
+        bookmark,
+        _moment(time_extracted),
+        temporary,
+        check,
+        dict(storage_options or {}),
+    )
+
+
+# ---- URLs ------------------------------------------------------------------------------------------------
+
+
+def _absolute(given: Any) -> str:
+    """A URL; that of a local file with ``file://``."""
+    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
+        raise _wrong(f"takes paths and URLs, not {given!r:.60}.")
+    text = os.fspath(given)
+    if isinstance(text, bytes):
+        raise _wrong("takes paths as text, not as bytes.")
+    if "://" not in text:
+        if text.startswith("file:"):
+            raise _wrong(f"{text!r:.60} is no URL that is understood: write file:///folder/name, or a plain path.")
+        path = Path(text).absolute()
+        return path.as_uri() if _NOT_PLAIN.search(str(path)) else f"file://{path}"
+    parts = urlsplit(text)
+    if parts.scheme == "file":
+        if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+            raise _wrong(f"{text!r:.60}: a URL of a local file has three slashes: file:///folder/name.")
+        return text
+    user, at, _host = parts.netloc.rpartition("@")
+    if at and (":" in user or parts.scheme not in _USERS_ALLOWED):
+        for secret in user.split(":"):
+            hide(secret)
+        raise _wrong(
+            f"a URL with credentials in it ({location.shown(f'{parts.scheme}://***@{_host}')}): it would go into "
+            "messages."
+            "\n  Give them to the store's library: storage_options={...}, or its environment variables."
+        )
+    if parts.query:
+        hide(parts.query)
+    return text
+
+
+# ---- what the files are ------------------------------------------------------------------------------------
+
+
+def _said_by_name(url: str) -> tuple[str | None, str | None, bool | None]:
+    """Format, packing and whether fields have tabs between them, as a file's name says it."""
+    name = unquote(urlsplit(url).path).rpartition("/")[2]
+    found = format_of(name)
+    return _KINDS.get(found or ""), split_name(name)[1], found == "tsv"
+
+
+def _united(
+    format: str | None, compression: str | None, said: set[tuple[str | None, str | None, bool | None]], urls: Any
+) -> tuple[str, str | None, bool]:
+    """What is said and what the names say, as one.
+
+    Raises:
+        DeclarationError: they contradict each other, or nobody says it.
+    """
+    if format is not None and format not in FORMATS:
+        raise _wrong(f"format {format!r:.40} is not known. Known: {', '.join(FORMATS)}.")
+    asked = None if compression in (None, "none") else COMPRESSIONS.get(compression, "")
+    if asked is not None and asked not in PACKINGS:
+        raise _wrong(f"compression {compression!r:.40} is not known. Known: {', '.join(PACKINGS)}.")
+    kinds = {kind for kind, _packing, _tabs in said}
+    packings = {packing for _kind, packing, _tabs in said}
+    example = location.shown(urls[0]) if urls else ""
+    if len(kinds) > 1 or (len(packings) > 1 and compression is None):
+        raise _wrong("these files are written in several ways, as their names say.\n  Yield one batch_files for each.")
+    named, packed = kinds.pop(), packings.pop() if len(packings) == 1 else None
+    if "zip" in packings or packed == "zip":
+        raise _wrong(f"'{example}' is a zip, which holds files of its own: use burler.files.read.")
+    if format is not None and named is not None and format != named:
+        raise _wrong(f"format='{format}', but the name of '{example}' says {named}. Leave format= out, or rename it.")
+    kind = format or named
+    if kind is None:
+        raise _wrong(
+            f"the name of '{example}' does not say what it holds.\n  Say it: format='jsonl' (an object a line), 'csv', "
+            "'parquet' or 'arrow'."
+        )
+    if compression is not None and packed is not None and asked != packed:
+        raise _wrong(
+            f"compression='{compression}', but the name of '{example}' says {packed}. Leave compression= out, or "
+            "rename it."
+        )
+    tabs = bool(urls) and all(tabs for _kind, _packing, tabs in said)
+    return kind, asked if compression is not None else packed, tabs
+
+
+def _csv_options(given: dict[str, Any], kind: str, *, tabs: bool) -> dict[str, Any]:
+    said = {name: value for name, value in given.items() if value is not None}
+    if kind != "csv":
+        if said:
+            raise _wrong(f"{next(iter(said))}= is about csv, and these files are {kind}.")
+        return {}
+    made = {**CSV_DEFAULTS, **({"delimiter": "\t"} if tabs else {}), **said}
+    made["quote_char"] = made["quote_char"] or None
+    try:
+        reading_options(made)
+    except ValueError as error:
+        raise _wrong(f"{error}.") from None
+    return made
+
+
+def _sizes(size: Any, count: int) -> int | tuple[int, ...] | None:
+    if size is None:
+        return None
+    several = isinstance(size, Sequence) and not isinstance(size, str)
+    sizes = tuple(size) if several else (size,)
+    if any(isinstance(one, bool) or not isinstance(one, int) or one < 0 for one in sizes):
+        raise _wrong(f"size is a number of rows, or one for each file, not {size!r:.60}.")
+    if several and len(sizes) != count:
+        raise _wrong(f"size has {len(sizes)} numbers for {count} files. Give one for each, or one for all.")
+    return sizes if several else sizes[0]
+
+
+def _columns(columns: Any) -> tuple[str, ...] | None:
+    if columns is None:
+        return None
+    made = None if isinstance(columns, str | bytes) or not isinstance(columns, Iterable) else tuple(columns)
+    if not made or not all(isinstance(name, str) and name for name in made) or len(set(made)) < len(made):
+        raise _wrong(f"columns is a list of names, each once, not {columns!r:.60}.")
+    return made
+
+
+def _moment(given: Any) -> dt.datetime | None:
+    if given is None or (isinstance(given, dt.datetime) and given.tzinfo is not None):
+        return given
+    raise _wrong(f"time_extracted is a datetime with a time zone, not {given!r:.60}.")
+
+
+def _wrong(fact: str) -> DeclarationError:
+    return DeclarationError(f"burler.batch_files: {fact}")
+
+
+# ---- what files say of themselves ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that is there and begins as it should.
+
+    Attributes:
+        number: its place in ``BatchFiles.urls``.
+        size_bytes: as stored; None where its store does not say.
+        columns: as its header or its schema has them; None where it has none (JSON lines, CSV without a header).
+        keys: of JSON lines: the keys of the first row.
+        first: of CSV without a header: the fields of the first row.
+        rows: as its footer counts them (Parquet).
+        types: pyarrow's schema (Parquet, Arrow).
+        codec: of Parquet's first column.
+        is_empty: it has no row and need not be in a manifest.
+        remark: why it can't be passed on, where the file itself is the reason.
+    """
+
+    url: str
+    number: int
+    size_bytes: int | None = None
+    columns: tuple[str, ...] | None = None
+    keys: tuple[str, ...] | None = None
+    first: tuple[str, ...] | None = None
+    rows: int | None = None
+    types: Any = None
+    codec: str | None = None
+    line_end: str = "\n"
+    is_empty: bool = False
+    remark: str | None = None
+
+
+def checked(files: BatchFiles) -> list[SourceFile]:
+    """Look at each file: it is there, its first bytes fit its compression and unpack, its header can be read.
+
+    No more than the beginning of a file of text is read, and the footer of Parquet.
+
+    Raises:
+        FileError: a file that is not there, is broken, or is not what it should be; with its name.
+        MissingExtra: pyarrow, zstandard or the library of a store is not installed.
+    """
+    if not files.check:
+        return [SourceFile(url, number) for number, url in enumerate(files.urls)]
+    return [_checked(files, url, number) for number, url in enumerate(files.urls)]
+
+
+def _checked(files: BatchFiles, url: str, number: int) -> SourceFile:
+    name, options = location.shown(url), files.storage_options
+    with _opened(url, options) as raw:
+        said: dict[str, Any] = {"size_bytes": _size(url, options)}
+        if files.format in ("parquet", "arrow"):
+            said |= _of_columns(files, raw, name)
+        else:
+            try:
+                text = Decompressed(raw, files.compression)
+                _check_compression(files, text.head(), name)
+                said |= _of_lines(text, name) if files.format == "jsonl" else _of_csv(text, files, name)
+                while text.stored_bytes < _STEP_BYTES and text.read1(_STEP_BYTES):  # a small file is looked at whole
+                    pass
+            except (FormatError, BatchError) as error:
+                raise FileError(f"file '{name}': {error}") from None
+            except OSError as error:
+                raise FileError(f"file '{name}' can't be read: {location.shown(str(error))[:200]}.") from None
+    return SourceFile(url, number, **said)
+
+
+def _opened(url: str, options: Mapping[str, Any]) -> BinaryIO:
+    """A file, open for reading.
+
+    Raises:
+        FileError: it is not there, or can't be read. MissingExtra: the library of its store is not installed.
+    """
+    path = local_path(url)
+    if path is None:
+        from burler.batch.allowed import OWN
+        from burler.batch.urls import open_url
+
+        try:
+            return open_url(url, options, allowed=OWN)
+        except BatchError as error:
+            raise FileError(str(error)) from None
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise FileError(
+            f"file '{location.shown(str(path))}' is not there.\n  Was it written? A relative path counts from the "
+            "folder that the tap was started in."
+        ) from None
+    except OSError as error:
+        raise FileError(f"file '{location.shown(str(path))}' can't be read: {error.strerror}.") from None
+
+
+def _size(url: str, options: Mapping[str, Any]) -> int | None:
+    """How many bytes a file has; None where its store does not say."""
+    path = local_path(url)
+    if path is not None:
+        return path.stat().st_size
+    from burler.batch.allowed import OWN
+    from burler.batch.urls import size_of_url
+
+    return size_of_url(url, options, allowed=OWN)
+
+
+def _check_compression(files: BatchFiles, first: bytes, name: str) -> None:
+    """A file says itself how it is packed."""
+    found = kind_of(first)
+    if found in ("parquet", "arrow"):
+        raise FileError(f"file '{name}' is {shown_kind(found)}, not text.")
+    if first and found != files.compression:
+        said = "packed with " + files.compression if files.compression else "not packed"
+        fact = f"it is {found}" if found else "it is not"
+        raise FileError(
+            f"file '{name}' should be {said}, by its name or by compression=, and {fact}.\n"
+            f"  Say it: burler.batch_files(..., compression='{found or 'none'}')."
+        )
+
+
+def _of_lines(source: Decompressed, name: str) -> dict[str, Any]:
+    """The keys of the first row."""
+    text = b""
+    while b"\n" not in text.lstrip():
+        if len(text) >= _MOST_BYTES:
+            raise FileError(f"file '{name}': no line ends within its first {_MOST_BYTES:,} bytes.")
+        if not (piece := source.read1(max(_STEP_BYTES, len(text)))):
+            break
+        text += piece
+    if not text.strip():
+        return {"is_empty": True, "keys": ()}
+    marked = text.startswith(BOM_UTF8)
+    line = text.removeprefix(BOM_UTF8).lstrip().partition(b"\n")[0]
+    try:
+        row = msgspec.json.decode(line.decode(), type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise FileError(
+            f"file '{name}': its first line is no JSON object{near(line)}.\n"
+            "  In JSON lines each line is a row. Is it another format, or a document that holds the rows?"
+        ) from None
+    return {"keys": tuple(row), "remark": _MARKED if marked else None}
+
+
+def _of_csv(source: Decompressed, files: BatchFiles, name: str) -> dict[str, Any]:
+    """The names of the columns, or the first row of a file without header, cut as whoever gets the file cuts it."""
+    columns, has_names = files.columns, bool(files.format_options["header"])
+    dialect = reading_options(files.format_options).dialect
+    reader = CsvReader(source, dialect, block_bytes=_STEP_BYTES, most_row_bytes=_MOST_BYTES)
+    first = reader.first(may_be_blank=not has_names and (columns is None or len(columns) == 1))
+    if first is None:
+        if has_names:
+            raise FileError(
+                f"file '{name}': it is empty, and should begin with a row of names. Has it none (header=False)?"
+            )
+        return {"is_empty": True}
+    fields = tuple(first)
+    said = {"line_end": reader.line_end(), "remark": _MARKED if reader.is_marked else None}
+    if has_names:
+        _refuse_twice(fields, name)
+        if not all(fields):
+            raise FileError(f"file '{name}': a column has no name in the first line. Has it a header (header=False)?")
+        reader.drop_first()
+        return {**said, "columns": fields, "is_empty": reader.is_at_end()}
+    if columns is not None:
+        _by_place(fields, columns, name, files.format_options["delimiter"])
+    return {**said, "first": fields}
+
+
+def _by_place(fields: tuple[str, ...], columns: tuple[str, ...], name: str, delimiter: str) -> None:
+    if len(fields) != len(columns):
+        raise FileError(
+            f"file '{name}': row 1 has {len(fields)} fields, where columns= names {len(columns)}.\n"
+            f"  Is the delimiter {delimiter!r}?"
+        )
+    if fields == columns and len(columns) > 1:
+        raise FileError(f"file '{name}': row 1 holds the names of the columns, so it has a header.\n  Say header=True.")
+
+
+def _of_columns(files: BatchFiles, opened: Any, name: str) -> dict[str, Any]:
+    """Schema and footer. A file that is packed as a whole, or can't be read from its end, says nothing yet: it is never
+    passed on, and whoever reads it copies it first."""
+    if files.compression is not None:
+        return {"remark": f"it is packed as a whole ({files.compression}), which no reader of {files.format} expects"}
+    require("pyarrow", extra="files", needed_for="burler.batch_files (Parquet, Arrow)")
+    from burler.formats.columnar import check_head, read_footer
+
+    try:
+        if not opened.seekable():
+            check_head(opened.read(HEAD_BYTES), files.format)
+            return {"remark": "it can't be read from its end where it lies, so nobody knows its columns"}
+        footer = read_footer(opened, files.format)
+    except FormatError as error:
+        cure = (
+            "Was it written to its end? Where it is another format, say it: burler.batch_files(..., format='csv')."
+            if error.kind == "format"
+            else "Was it written to its end?"
+        )
+        raise FileError(f"file '{name}': {location.shown(str(error))}\n  {cure}") from None
+    except OSError as error:
+        raise FileError(f"file '{name}' can't be read: {location.shown(str(error))[:200]}.") from None
+    names = tuple(footer.schema.names)
+    _refuse_twice(names, name)
+    return {"columns": names, "rows": footer.rows, "types": footer.schema, "codec": footer.codec}
+
+
+def _refuse_twice(columns: Sequence[str], name: str) -> None:
+    twice = next((column for i, column in enumerate(columns) if column in columns[:i]), None)
+    if twice is not None:
+        raise FileError(f"file '{name}': two columns are named {twice[:60]!r}, and a row has one field of a name.")
+
+
+def shown_name(file: SourceFile) -> str:
+    """A file as people may see it."""
+    path = local_path(file.url)
+    return location.shown(file.url if path is None else str(path))
+
+
+# ---- their rows ------------------------------------------------------------------------------------------
+
+
+class Rows:
+    """An iterator of the pages of some files, one file after the other.
+
+    Args:
+        run: the stream whose rows they are; None: of no stream that runs here.
+        found: what ``checked`` gave; None: they are looked at when the first page is asked for.
+    """
+
+    def __init__(self, files: BatchFiles, run: StreamRun | None, found: Sequence[SourceFile] | None = None) -> None:
+        self._files, self._run = files, run
+        self._found = found
+        self._warned: set[str] = set()
+        self._pages = self._of_all()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._pages)
+
+    def close(self) -> None:
+        """No more pages are wanted. What was temporary goes: the next run has it made anew."""
+        self._pages.close()
+        if self._files.temporary:
+            for url in self._files.urls:
+                _remove(url)
+
+    def _of_all(self) -> Generator[Any, None, None]:
+        files, run = self._files, self._run
+        table = dataclasses.replace(
+            table_of(run), delimiter_option="delimiter={!r}", header_option="header=False, columns=[...]"
+        )
+        for file in checked(files) if self._found is None else self._found:
+            if not file.is_empty:
+                if run is not None:
+                    run.tally.add("files")
+                    run.tally.add("bytes", count=file.size_bytes or 0)
+                with contextlib.closing(_pages(files, file, table, self._warned)) as pages:
+                    yield from pages
+            if files.temporary:
+                _remove(file.url)
+        if run is not None and run.manual and files.bookmark is not msgspec.UNSET:
+            run.save_bookmark(files.bookmark)
+
+
+def _remove(url: str) -> None:
+    path = local_path(url)
+    if path is not None:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
+
+def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) -> Generator[Any, None, None]:
+    """The pages of one file.
+
+    Raises:
+        FileError: it is broken; rows before the place were given.
+    """
+    name = shown_name(file)
+    raw = _opened(file.url, files.storage_options)
+    is_columns = files.format in ("parquet", "arrow")
+    if is_columns and files.compression is None and getattr(raw, "seekable", lambda: False)():
+        with raw:
+            yield from columnar_batches(raw, files.format, name, table, warned)
+        return
+    with named(name), Decompressed(raw, files.compression, limit_bytes=_MOST_UNPACKED_BYTES) as opened:
+        if is_columns:
+            yield from columnar_batches(opened, files.format, name, table, warned)
+        elif files.format == "csv":
+            yield from _csv(files, file, opened, table, name)
+        else:
+            yield from json_line_pages(opened, name, max_line_bytes=_MOST_LINE_BYTES)
+
+
+def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table, name: str) -> Iterator[JsonPage]:
+    """Read as whoever gets the file in a BATCH message reads it, so that the rows are the same on both ways."""
+    from burler.batch.decoders import decode
+
+    columns = file.columns or files.columns
+    if columns is None:
+        columns = tuple(table.schema.get("properties") or ())
+    table.check(list(columns), name, files.format_options["delimiter"])
+    fields: Mapping[str, Any] = table.schema.get("properties") or {}
+    schema = {"type": "object", "properties": {column: fields.get(column, _TEXT) for column in columns}}
+    options = {**files.format_options, "line_end": file.line_end}
+    message = Batch("", (file.url,), "csv", None, options)
+    try:
+        for page in decode(cast(BinaryIO, opened), message, schema, are_shaped=True):
+            yield JsonPage(bytes(page.lines), ())
+    except BatchError as error:
+        raise FileError(f"file '{name}': {error}") from None
