@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -42,7 +42,6 @@ _NOTE = "_burler_note"
 """A staged row has either values, or this: an outcome, a bad row, or an error, as JSON."""
 _FEW_FILES, _FEW_BYTES = 4, 64 << 20
 """So much is read by the driver itself: a Spark job takes longer."""
-_GROUP_ROWS = 50_000
 _MOST_TASKS = 10_000
 
 
@@ -143,21 +142,17 @@ def _frame(spark: SparkSession, folder: Path, united: United, *, noted: bool) ->
 def _on_driver(
     files: Sequence[LakeFile], united: United, store: Store, stream: str, options: ReadOptions, folder: Path
 ) -> Iterator[tuple[LakeFile, Outcome]]:
-    parquet = require("pyarrow.parquet", extra="spark", needed_for="burler.spark")
-    pa = require("pyarrow", extra="spark", needed_for="burler.spark")
+    require("pyarrow", extra="spark", needed_for="burler.spark")
+    from burler.formats.columnar import Writer
+
     folder.mkdir(parents=True)
-    schema = arrow_schema(_text_form(united))
-    waiting: list[Any] = []
-    with parquet.ParquetWriter(folder / "rows.parquet", schema) as writer:
+    with (folder / "rows.parquet").open("wb") as out:
+        writer = Writer("parquet", arrow_schema(_text_form(united)), out.write, codec="snappy")
         for file in files:
             for batch, outcome in exact_batches(store, file, united, stream=stream, options=options):
-                waiting.append(batch)
-                if sum(one.num_rows for one in waiting) >= _GROUP_ROWS:
-                    writer.write_table(pa.Table.from_batches(waiting, schema))
-                    waiting.clear()
+                writer.add(batch)
                 yield file, outcome
-        if waiting:
-            writer.write_table(pa.Table.from_batches(waiting, schema))
+        writer.finish()
 
 
 # ---- on executors ---------------------------------------------------------------------------------
