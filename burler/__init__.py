@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 from burler import hangups as hangups  # first: a SIGHUP may come at any moment
 from burler.context import StreamRun
 from burler.declare.classes import Stream
-from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED, Children
+from burler.declare.spec import Children
 from burler.declare.strategies import EndOfSync, EveryN, EverySeconds, Manual, OnPage, Since, Strategy
 from burler.declare.tap import Tap, tap
 from burler.errors import BurlerError
 from burler.extras import lazy_names
 from burler.schema.sources import generated, json_file
+from burler.singer.keys import FULL_TABLE, INCREMENTAL, LOG_BASED
 
 if TYPE_CHECKING:
     from burler import batch as batch
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from burler import sql as sql
     from burler import verify as verify
     from burler.batch.source_files import batch_files
-    from burler.pipeline.pages import JsonPage, json_page
+    from burler.pages import JsonPage, json_page
     from burler.schema.infer import inferred
     from burler.schema.openapi_source import openapi
     from burler.schema.typed_source import typed
@@ -69,10 +70,10 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "JsonPage": "pipeline.pages",
+            "JsonPage": "pages",
             "batch_files": "batch.source_files",
             "inferred": "schema.infer",
-            "json_page": "pipeline.pages",
+            "json_page": "pages",
             "openapi": "schema.openapi_source",
             "typed": "schema.typed_source",
             "wsdl": "schema.wsdl_source",

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from burler.errors import BurlerError
+from burler.singer.select import like
 from burler.source_state import SourceStates
 from burler.tally import Tally
 
@@ -377,6 +378,15 @@ def current_run(what: str, tap: Any, *, declared_with: str = "@tap.sync") -> Str
 def running() -> StreamRun | None:
     """The stream that runs in this context; None outside of one, and in threads of the author's own."""
     return _RUN.get(None)
+
+
+def spec_of(run: StreamRun) -> Any:
+    """How a stream is declared, by its own name or by a pattern; None where there is no tap, as in some tests."""
+    seal = getattr(run.tap, "seal", None)
+    specs: Mapping[str, Any] = seal() if callable(seal) else {}
+    if run.name in specs:
+        return specs[run.name]
+    return next((spec for name, spec in specs.items() if spec.is_pattern and like(run.name, name)), None)
 
 
 def beside(run: StreamRun | None) -> contextvars.Context:

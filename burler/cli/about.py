@@ -17,11 +17,12 @@ from burler.config import schemas
 from burler.config.environment import variable_of
 from burler.config.forms import ConfigForm, parse_spec
 from burler.config.secrets import Path, looks_secret, mask
-from burler.declare.spec import FULL_TABLE, LOG_BASED, StreamSpec
+from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.errors import UsageError
 from burler.schema_tree import TYPES, changed, parts
 from burler.settings import Settings, markdown_table
+from burler.singer.keys import FULL_TABLE, LOG_BASED
 
 _DISCOVERED = "as discovered"
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from burler.cli.delivery_tail import in_tail_runs, pushes_alone, state_while_tailing, told
-from burler.declare.spec import FULL_TABLE, StreamSpec
+from burler.declare.spec import StreamSpec
 from burler.declare.strategies import EndOfSync, EveryN, EverySeconds, Manual, OnPage
+from burler.singer.keys import FULL_TABLE
 
 
 def delivery(spec: StreamSpec, specs: Mapping[str, StreamSpec] | None = None) -> list[str]:

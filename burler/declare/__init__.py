@@ -8,8 +8,8 @@ What to open for what:
     options, option_checks          the options of a stream; values of theirs that need more than a look
     checks, option_gaps, tail_gaps  what does not fit together
     strategies                      when a STATE is due
-    inject, client                  parameters by name; ``tap.client``
+    client                          ``tap.client``
     running                         ``tap.get_bookmark()`` and the like, inside of a run
     field                           metadata of one node
-    records_path, modules, place    the path to the rows; ``load_streams``; file:line of a declaration
+    modules                         ``load_streams``
 """

@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from burler.declare.spec import INCREMENTAL, StreamSpec, UserFunction
+from burler.declare.spec import StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync
+from burler.singer.keys import INCREMENTAL
 from burler.singer.select import like
 from burler.suggest import did_you_mean
 

@@ -21,12 +21,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from burler.call import caller, place_of, short_path, wanted
 from burler.declare import registry as reg
 from burler.declare.field import check_mapping
-from burler.declare.inject import place_of, short_path, wanted
 from burler.declare.option_checks import SETUP_PARAMETERS
 from burler.declare.options import OPTION_NAMES, meant, stream_name
-from burler.declare.place import caller
 from burler.declare.spec import UserFunction
 from burler.errors import DeclarationError
 from burler.suggest import nearest

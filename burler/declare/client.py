@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+from burler.call import place_of, wanted
 from burler.config.loading import variable_of
 from burler.context import current_run
 from burler.declare import registry as reg
-from burler.declare.inject import place_of, wanted
 from burler.declare.options import NOT_GIVEN
 from burler.declare.spec import UserFunction
 from burler.errors import ConfigError, DeclarationError

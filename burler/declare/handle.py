@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, Unpack, overload
 
+from burler.call import caller
 from burler.declare import registry as reg
 from burler.declare.classes import Stream, method_of, register_class, register_rest
 from burler.declare.options import NOT_GIVEN, Order, StreamOptions
-from burler.declare.place import caller
 from burler.errors import DeclarationError
 from burler.schema.coerce import SchemaLike
 from burler.schema.sources import Generated, generated

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
+from burler.call import short_path
 from burler.declare import registry as reg
 from burler.declare.classes import Stream, register_class
-from burler.declare.inject import short_path
 from burler.declare.spec import UserFunction
 from burler.errors import BurlerError, DeclarationError
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from burler.declare.inject import place_of, wanted
+from burler.call import place_of, wanted
 from burler.declare.spec import UserFunction
 from burler.errors import DeclarationError
 from burler.numbers import is_count, is_measure

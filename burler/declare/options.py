@@ -17,11 +17,12 @@ from burler.declare.option_checks import (
     seconds_of,
     setup_of,
 )
-from burler.declare.records_path import path_of
-from burler.declare.spec import BAD_RECORD_POLICIES, REPLICATION_METHODS
+from burler.declare.spec import BAD_RECORD_POLICIES
 from burler.declare.strategies import Strategy, parse_strategy
 from burler.errors import DeclarationError
+from burler.paths import path_of
 from burler.schema.coerce import SchemaLike, as_source
+from burler.singer.keys import METHODS
 from burler.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ _PARSERS: dict[str, Callable[[Any, str], Any]] = {
     "max_full_table_age_seconds": lambda value, where: seconds_of(_AGE, value, where),
 }
 _WORDS = {
-    "replication_method": REPLICATION_METHODS,
+    "replication_method": METHODS,
     "order": ORDERS,
     "on_bad_record": BAD_RECORD_POLICIES,
     "on_unsorted": ON_UNSORTED,

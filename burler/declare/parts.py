@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from burler.call import caller, place_of, wanted
 from burler.declare import registry as reg
-from burler.declare.inject import place_of, wanted
 from burler.declare.options import check_name
-from burler.declare.place import caller
 from burler.declare.spec import UserFunction
 
 Function = TypeVar("Function", bound=Callable[..., Any])

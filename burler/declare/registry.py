@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from burler.call import gives_nothing, may_emit, wanted
 from burler.declare import checks
-from burler.declare.inject import gives_nothing, may_emit, wanted
 from burler.declare.option_checks import overlap_of, partition_key_of, partition_order_of, runs_at_once, runs_on
 from burler.declare.options import check_name, parse_options
-from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED, Retry, StreamSpec, UserFunction
+from burler.declare.spec import Retry, StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync, needs_order
 from burler.errors import DeclarationError
+from burler.singer.keys import FULL_TABLE, INCREMENTAL, LOG_BASED
 
 SYNC_PARAMETERS = ("client", "config", "state", "catalog", "stream", "parent", "partition")
 BOOKMARK_PARAMETERS = ("record", "state", "stream", "children", "partition")

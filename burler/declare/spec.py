@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from burler.declare.strategies import EndOfSync, Strategy
 from burler.schema.coerce import Source
+from burler.singer.keys import FULL_TABLE
 
-FULL_TABLE: Final = "FULL_TABLE"
-INCREMENTAL: Final = "INCREMENTAL"
-LOG_BASED: Final = "LOG_BASED"
-REPLICATION_METHODS = (FULL_TABLE, INCREMENTAL, LOG_BASED)
 BAD_RECORD_POLICIES = ("error", "skip", "null")
 _END = EndOfSync()
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from burler.declare.checks import line_of
-from burler.declare.spec import FULL_TABLE, LOG_BASED, StreamSpec, UserFunction
+from burler.declare.spec import StreamSpec, UserFunction
+from burler.singer.keys import FULL_TABLE, LOG_BASED
 
 _OF_POLLS = ("new_record_polling_interval_ms", "max_full_table_age_seconds")
 

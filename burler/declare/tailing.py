@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, Unpack
 
+from burler.call import caller, place_of, wanted
 from burler.declare import registry as reg
-from burler.declare.inject import place_of, wanted
 from burler.declare.options import NOT_GIVEN, StreamOptions, check_name
 from burler.declare.parts import Parts
-from burler.declare.place import caller
 from burler.declare.spec import UserFunction
 
 Function = TypeVar("Function", bound=Callable[..., Any])

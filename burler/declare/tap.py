@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any, Never, TypeVar, Unpack, overload
 
 from burler import hangups
+from burler.call import caller, place_of, wanted
 from burler.config.forms import ConfigSpec, parse_spec
 from burler.declare import registry as reg
 from burler.declare.classes import register_class
 from burler.declare.client import ClientHandle, client_from, name_from
 from burler.declare.field import check_mapping
 from burler.declare.handle import StreamHandle
-from burler.declare.inject import place_of, wanted
 from burler.declare.modules import load_streams
 from burler.declare.options import NOT_GIVEN, Order, StreamOptions, check_name
-from burler.declare.place import caller
 from burler.declare.running import InsideRun
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.declare.tailing import TailParts

@@ -9,7 +9,7 @@ import msgspec
 
 from burler.errors import DeclarationError, FileError
 from burler.files.listing import File
-from burler.pipeline.pages import JsonPage
+from burler.pages import JsonPage
 
 if TYPE_CHECKING:
     import pyarrow as pa

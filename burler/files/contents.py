@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO, cast
 
-from burler.declare.records_path import path_of
 from burler.errors import DeclarationError, FileError
 from burler.files.added import Adder, check_added
 from burler.files.columnar_pages import columnar_batches
@@ -22,6 +21,7 @@ from burler.formats.compression import Decompressed
 from burler.formats.names import COMPRESSIONS, format_of, split_name
 from burler.formats.zipped import members
 from burler.numbers import is_count
+from burler.paths import path_of
 from burler.storage.location import printable
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")

@@ -12,7 +12,7 @@ import msgspec
 from burler.errors import FileError
 from burler.formats.compression import PIECE_BYTES
 from burler.log_settings import near
-from burler.pipeline.pages import JsonPage
+from burler.pages import JsonPage
 
 _BOM = b"\xef\xbb\xbf"
 _BROKEN = (msgspec.DecodeError, UnicodeError, RecursionError)
@@ -133,7 +133,7 @@ def json_document_page(
 
 def _check_document(data: bytes, file: str, records_path: tuple[str, ...]) -> None:
     """Refuse what the page's reader would refuse without knowing which file it is in."""
-    from burler.pipeline.pages import PageError, json_rows
+    from burler.pages import PageError, json_rows
 
     try:
         data.decode()

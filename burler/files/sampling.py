@@ -17,7 +17,8 @@ from burler.files.csv_pages import Table
 from burler.files.listing import File, find, patterns_of
 from burler.files.text_columns import narrowing
 from burler.numbers import is_count
-from burler.pipeline.pages import JsonPage, PageError, rows_of
+from burler.pages import JsonPage, PageError
+from burler.pipeline.yielded import rows_of
 from burler.schema.infer import DEFAULT_FORMATS, DEFAULT_MAP_KEYS, Inference
 from burler.storage.location import shown
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from burler.call import callers_folder
 from burler.context import running
 from burler.errors import DeclarationError
 from burler.graphql.document import core, response_key, selected_in
@@ -15,7 +16,6 @@ from burler.graphql.introspection import types_in, types_of
 from burler.graphql.plan import Plan
 from burler.graphql.scalars import schema_of_scalar
 from burler.graphql.spots import TYPE_KEY, Emitted, Spot
-from burler.schema.caller import callers_folder
 
 if TYPE_CHECKING:
     from graphql import GraphQLSchema

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from burler.call import caller
 from burler.context import running
-from burler.declare.place import caller
 from burler.errors import DeclarationError, GraphQLError
 from burler.graphql.adding import with_additions
 from burler.graphql.asking import Asker, How

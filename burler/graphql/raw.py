@@ -13,7 +13,7 @@ from burler.graphql.plan import Plan
 from burler.graphql.spots import Path, Spot
 
 if TYPE_CHECKING:
-    from burler.pipeline.pages import JsonPage
+    from burler.pages import JsonPage
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Found:
 
     def page(self) -> JsonPage:
         """A page that may be yielded."""
-        from burler.pipeline.pages import JsonPage
+        from burler.pages import JsonPage
 
         return JsonPage(self.data, ())
 

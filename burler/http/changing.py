@@ -6,11 +6,11 @@ import copy
 import dataclasses
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from burler.declare.records_path import path_of
 from burler.errors import DeclarationError
 from burler.http.limits import Limiter
 from burler.http.options import Options
 from burler.http.wire import with_cookies_of_its_own
+from burler.paths import path_of
 from burler.suggest import did_you_mean
 
 if TYPE_CHECKING:

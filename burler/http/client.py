@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from burler.clock import Clock, FunctionClock
 from burler.context import running
-from burler.declare.records_path import path_of
 from burler.errors import DeclarationError
 from burler.http import unfollowed
 from burler.http.limits import Limiter
@@ -29,6 +28,7 @@ from burler.http.prepared import hide_given, is_secret_header
 from burler.http.request import Request
 from burler.http.sending import Check, Sender
 from burler.http.verbs import Paged, Verbs
+from burler.paths import path_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import requests
 
     from burler.http.auth import Auth
-    from burler.pipeline.pages import JsonPage
+    from burler.pages import JsonPage
 
 
 class Client(Verbs):

@@ -17,7 +17,7 @@ from burler.context import StreamRun, running
 from burler.errors import BurlerError, NotModified, PagingError
 from burler.http import unfollowed
 from burler.http.masking import mask_url
-from burler.pipeline.pages import JsonPage
+from burler.pages import JsonPage
 from burler.pipeline.times import from_datetime
 from burler.source_state import ETAG, LAST_MODIFIED, POLLING, SourceStates
 

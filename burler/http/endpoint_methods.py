@@ -11,7 +11,7 @@ from burler.http.endpoint_own import OwnSource, own_options
 from burler.http.endpoint_paths import PathTemplate
 from burler.http.paginators import Paginator
 from burler.http.request import Request
-from burler.pipeline.pages import JsonPage
+from burler.pages import JsonPage
 from burler.suggest import did_you_mean
 
 VERBS = ("get", "pages", "rows", "post", "put", "patch", "delete")

@@ -8,9 +8,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from burler.config.secrets import mask
-from burler.declare.records_path import path_of
 from burler.errors import PagingError
 from burler.http.masking import mask_url
+from burler.paths import path_of
 
 if TYPE_CHECKING:
     from burler.http.reply import Reply

@@ -10,8 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from burler.config.watched import clean
-from burler.context import running
-from burler.declare.records_path import path_of
+from burler.context import running, spec_of
 from burler.errors import HttpError, NotModified, PagingError, SourceError
 from burler.http import unfollowed
 from burler.http.masking import is_secret_name, mask_url
@@ -19,8 +18,8 @@ from burler.http.origins import joined
 from burler.http.paginators import Paginator, PagingFunction, coerce_paginator
 from burler.http.paging_signs import ListRead, turns_pages
 from burler.http.reply import EmptyBody, Reply
-from burler.patterns.progress import spec_of
-from burler.pipeline.pages import JsonPage, PageError, as_page, json_rows
+from burler.pages import JsonPage, PageError, as_page, json_rows
+from burler.paths import path_of
 
 if TYPE_CHECKING:
     from burler.http.request import Request

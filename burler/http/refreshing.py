@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from burler.declare.inject import call, place_of, wanted
+from burler.call import call, place_of, wanted
 from burler.errors import DeclarationError
 from burler.http.renewing import RenewedAuth, Rules
 from burler.http.token_store import Token, TokenKeys, TokenStore, token_of

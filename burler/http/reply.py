@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.declare.records_path import path_of
+from burler.paths import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from burler.declare.place import caller
-from burler.declare.records_path import path_of
+from burler.call import caller
 from burler.errors import DeclarationError
 from burler.http.endpoint_methods import KNOWN_VERBS, VERBS, Endpoint, make_method
 from burler.http.endpoint_own import own_options, with_backoff
 from burler.http.endpoint_paths import name_of_path, path_template
 from burler.http.paginators import Paginator, PagingFunction, coerce_paginator
+from burler.paths import path_of
 from burler.suggest import did_you_mean
 
 Class = TypeVar("Class", bound=type)

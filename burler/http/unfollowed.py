@@ -21,9 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from burler.config.watched import clean
-from burler.context import StreamRun, running
-from burler.declare.records_path import path_of
-from burler.declare.spec import FULL_TABLE
+from burler.context import StreamRun, running, spec_of
 from burler.http.masking import mask_url
 from burler.http.origins import joined
 from burler.http.paginator_counts import Offset, PageNumber, UntilEmpty
@@ -45,8 +43,9 @@ from burler.http.paging_signs import (
     turns_pages,
 )
 from burler.http.reply import Reply
-from burler.patterns.progress import spec_of
+from burler.paths import path_of
 from burler.pipeline.bookmark_values import comparable
+from burler.singer.keys import FULL_TABLE
 from burler.suggest import nearest
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from burler.context import StreamRun
+from burler.context import StreamRun, spec_of
 from burler.patterns.items import items_of
-from burler.patterns.progress import StatePlace, claim, failed, is_full_table, is_substream, spec_of, state_is_due
+from burler.patterns.progress import StatePlace, claim, failed, is_full_table, is_substream, state_is_due
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from burler.context import StreamRun
+from burler.pages import JsonPage, is_arrow
 from burler.patterns.progress import failed
-from burler.pipeline.pages import JsonPage, is_arrow
 
 _BYTES = (bytes, bytearray, memoryview, JsonPage)
 

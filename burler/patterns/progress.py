@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from burler.context import StreamRun
-from burler.declare.spec import FULL_TABLE, StreamSpec
+from burler.context import StreamRun, spec_of
+from burler.declare.spec import StreamSpec
 from burler.errors import BurlerError, StreamError
-from burler.singer.select import like
+from burler.singer.keys import FULL_TABLE
 
 KEEP = ("bookmark", "state", None)
 
@@ -37,19 +37,10 @@ def is_substream(stream: StreamRun) -> bool:
     return spec is not None and spec.parent is not None
 
 
-def spec_of(stream: StreamRun) -> StreamSpec | None:
-    """How a stream is declared, by its own name or by a pattern; None where there is no tap, as in some tests."""
-    seal = getattr(stream.tap, "seal", None)
-    specs: dict[str, StreamSpec] = seal() if callable(seal) else {}
-    if stream.name in specs:
-        return specs[stream.name]
-    return next((spec for name, spec in specs.items() if spec.is_pattern and like(stream.name, name)), None)
-
-
 def lookback_of(stream: StreamRun | None) -> float | dt.timedelta | None:
     """How far each run begins before where the last one got to; ``stream.bookmark`` is that much less already. None for
     a stream whose retries may be given another bookmark, of which that is not true."""
-    spec = None if stream is None else spec_of(stream)
+    spec: StreamSpec | None = None if stream is None else spec_of(stream)
     if spec is None or (spec.retry is not None and spec.retry.setup is not None):
         return None
     return spec.lookback

@@ -19,9 +19,9 @@ from typing import Any
 
 from burler.context import StreamRun, bind
 from burler.errors import StreamError
+from burler.pages import as_page, batches, is_files, is_line, is_passed, misused, size_bytes
 from burler.pipeline.describing import describe
 from burler.pipeline.markers import Marker
-from burler.pipeline.pages import as_page, batches, is_files, is_line, is_passed, misused, size_bytes
 from burler.pipeline.yielded import MAY_CHANGE, Item, Strange, is_row, size_of_item, size_of_row, tell_giver
 
 _STEP_ROWS = 64  # that are gathered without a look at them

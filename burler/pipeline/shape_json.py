@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from burler.pages import JsonPage, form_of
 from burler.pipeline import shape_fast
-from burler.pipeline.pages import JsonPage, form_of
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape_fast import Compiled, Learned
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from burler.pipeline.pages import as_page, batches, misused, size_bytes
+from burler.pages import JsonPage, PageError, as_page, batches, json_rows, misused, size_bytes
 
 Item = Any
 """A row (dict) or a page (``JsonPage``, Arrow) of the stream itself, or ``(stream, row, rows or page)`` of another."""
@@ -98,3 +98,22 @@ def _rows_to_add_to(parts: list[Any]) -> list[dict[str, Any]]:
         parts.append([])
     rows: list[dict[str, Any]] = parts[-1]
     return rows
+
+
+def rows_of(page: Any, records_path: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """A page's rows as dicts: numbers with a fraction as Decimals, so that nothing is lost.
+
+    Args:
+        records_path: the stream's own, for a page that names none.
+
+    Raises:
+        PageError: it can't be read; the error holds the rows before the place.
+    """
+    if isinstance(page, JsonPage):
+        return json_rows(page if page.records_path is not None else JsonPage(page.data, records_path))
+    from burler.records.arrow.values import batch_to_rows
+
+    try:
+        return batch_to_rows(page)
+    except ValueError as error:
+        raise PageError(str(error)) from error

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from burler.declare.inject import short_path
+from burler.call import short_path
 from burler.declare.tap import Tap
 from burler.errors import AppError, UsageError
 from burler.runtime.logs import place_of_error, short

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from burler.context import Channel
+from burler.pages import misused
 from burler.pipeline import markers as mk
-from burler.pipeline.pages import misused
 from burler.runtime.family import not_emitted
 
 if TYPE_CHECKING:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from burler.declare.checks import line_of
 from burler.declare.options import is_unicode
-from burler.declare.spec import FIRST_KEY, FULL_TABLE, INCREMENTAL, REPLICATION_METHODS, StreamSpec, UserFunction
+from burler.declare.spec import FIRST_KEY, StreamSpec, UserFunction
 from burler.errors import CatalogError, DeclarationError
 from burler.runtime import metadata as written
 from burler.runtime.schema_check import check_schema
 from burler.schema.coerce import as_source
 from burler.schema.refs import resolve_refs
 from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
+from burler.singer.keys import FULL_TABLE, INCREMENTAL, METHODS
 from burler.singer.select import like
 from burler.words import some
 
@@ -203,10 +204,10 @@ def _with_entry(spec: StreamSpec, entry: CatalogEntry) -> StreamSpec:
     if not spec.key_properties and keys:
         changes["key_properties"] = keys
     method = root.get("forced-replication-method") or entry.replication_method
-    if method is not None and method not in REPLICATION_METHODS:
+    if method is not None and method not in METHODS:
         raise DeclarationError(
             f"stream '{entry.tap_stream_id}' ({spec.place}): discovery gives it the replication method {method!r:.60}. "
-            f"Known, in capitals: {', '.join(REPLICATION_METHODS)}."
+            f"Known, in capitals: {', '.join(METHODS)}."
         )
     if spec.replication_key is None and spec.bookmark is None:
         if entry.replication_key is not None:

@@ -9,12 +9,12 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from burler.declare.spec import FULL_TABLE
 from burler.declare.strategies import Manual
 from burler.errors import PartialError
 from burler.measures import JOB_DURATION, RECORD_COUNT
 from burler.runtime import entries, logs
 from burler.runtime.outlet import Outlet
+from burler.singer.keys import FULL_TABLE
 from burler.words import counted
 
 if TYPE_CHECKING:

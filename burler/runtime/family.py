@@ -24,10 +24,10 @@ from uuid import UUID
 from burler.context import StreamRun, bind
 from burler.declare.spec import UserFunction
 from burler.errors import StreamError
+from burler.pages import PageError, as_page
 from burler.pipeline.describing import describe
 from burler.pipeline.markers import Asked, CallFailed, CallIncomplete, Marker, Released, Skipped, Snapshot
-from burler.pipeline.pages import PageError, as_page
-from burler.pipeline.pages import rows_of as rows_of_page
+from burler.pipeline.yielded import rows_of as rows_of_page
 from burler.pipeline.yielded import size_of_row, tell_giver
 from burler.runtime.came import Came
 from burler.runtime.logs import short

@@ -18,8 +18,8 @@ from pathlib import Path as FilePath
 from types import TracebackType
 from typing import Any
 
+from burler.call import short_path
 from burler.config.watched import clean, hide, no_secrets
-from burler.declare.inject import short_path
 from burler.tally import metric
 
 __all__ = ["clean", "configure", "hide", "metric", "place_of_error", "short"]

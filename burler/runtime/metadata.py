@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from burler.declare.field import FieldMetadata
-from burler.declare.spec import INCREMENTAL, StreamSpec
+from burler.declare.spec import StreamSpec
 from burler.errors import DeclarationError
 from burler.singer import metadata as md
 from burler.singer.catalog import CatalogEntry
-from burler.singer.keys import check_key
+from burler.singer.keys import INCREMENTAL, check_key
 from burler.suggest import did_you_mean
 from burler.words import some
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import StreamError
+from burler.pages import JsonPage, PageError
 from burler.pipeline.bookmark_values import KeyValues
-from burler.pipeline.pages import JsonPage, PageError, rows_of
 from burler.pipeline.repeats import Repeats
 from burler.pipeline.repeats_top import bodies_at
 from burler.pipeline.shape import Shaper
@@ -17,6 +17,7 @@ from burler.pipeline.shape_exact import Exact
 from burler.pipeline.shape_json import JsonDecoder
 from burler.pipeline.shape_lines import Output
 from burler.pipeline.unknown import Unknown
+from burler.pipeline.yielded import rows_of
 
 if TYPE_CHECKING:
     from burler.pipeline.arrow_direct import ArrowDirect

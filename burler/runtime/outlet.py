@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
+from burler import pages
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.errors import BadRecordError, BatchError, StreamError
-from burler.pipeline import pages
 from burler.pipeline.bookmark_values import spelled
 from burler.pipeline.repeats import Repeats
 from burler.pipeline.rules import Rules

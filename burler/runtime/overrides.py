@@ -13,11 +13,12 @@ from typing import Any
 
 import msgspec
 
-from burler.declare.spec import FULL_TABLE, INCREMENTAL, LOG_BASED, REPLICATION_METHODS, StreamSpec
+from burler.declare.spec import StreamSpec
 from burler.errors import CatalogError, DeclarationError
 from burler.schema.refs import resolve_refs
 from burler.singer import metadata as md
 from burler.singer.catalog import CatalogEntry
+from burler.singer.keys import FULL_TABLE, INCREMENTAL, LOG_BASED, METHODS
 from burler.singer.selection import fields_selected, stream_selected, with_booleans
 from burler.suggest import did_you_mean, nearest
 
@@ -185,11 +186,11 @@ def _method(spec: StreamSpec, forced: str | None, given: CatalogEntry | None) ->
     asked: Any = None
     if given is not None:
         asked = given.replication_method or given.metadata.get((), {}).get("forced-replication-method")
-    if asked is not None and asked not in REPLICATION_METHODS:
-        hint = did_you_mean(str(asked).replace("-", "_"), REPLICATION_METHODS)
+    if asked is not None and asked not in METHODS:
+        hint = did_you_mean(str(asked).replace("-", "_"), METHODS)
         raise CatalogError(
             f"stream '{name}': replication method {asked!r:.60} is unknown.{hint} "
-            f"Known, in capitals: {', '.join(REPLICATION_METHODS)}."
+            f"Known, in capitals: {', '.join(METHODS)}."
         )
     if forced is None and (spec.emitted_by or spec.parent):
         forced = spec.replication_method  # its rows come in another stream's run, as that one is replicated

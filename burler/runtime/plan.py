@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from burler.declare.spec import FULL_TABLE, StreamSpec, UserFunction
+from burler.declare.spec import StreamSpec, UserFunction
 from burler.errors import CatalogError, DeclarationError
 from burler.runtime import overrides
 from burler.runtime.key_checks import check_key
 from burler.singer import metadata as md
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, CatalogEntry
+from burler.singer.keys import FULL_TABLE
 from burler.singer.select import apply_select, parse_select
 from burler.singer.selection import deselected, prune, stream_selected
 from burler.suggest import did_you_mean

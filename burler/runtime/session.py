@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from burler.call import call
 from burler.config.writeback import ConfigFiles
 from burler.context import StreamRun, call_bound
-from burler.declare.inject import call
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.declare.tap import Tap
 from burler.errors import BurlerError, DeclarationError

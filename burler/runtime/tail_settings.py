@@ -8,11 +8,10 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from burler.declare.spec import FULL_TABLE
 from burler.errors import CatalogError
 from burler.runtime.plan import PlannedStream
 from burler.settings import Settings
-from burler.singer.keys import KEYS
+from burler.singer.keys import FULL_TABLE, KEYS
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from burler.call import gives_nothing
 from burler.context import Channel, StreamRun
-from burler.declare.inject import gives_nothing
 from burler.declare.spec import StreamSpec
 from burler.errors import StreamError
 from burler.pipeline.markers import GREATEST, Marker, Snapshot

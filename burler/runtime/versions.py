@@ -6,10 +6,10 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
-from burler.declare.spec import LOG_BASED
 from burler.runtime import entries
 from burler.runtime.plan import PlannedStream
 from burler.singer import state as st
+from burler.singer.keys import LOG_BASED
 from burler.singer.messages import ActivateVersion
 from burler.sinks.base import Sink
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from burler.cli import about as said
 from burler.cli.delivery import delivery
-from burler.declare.spec import INCREMENTAL
 from burler.declare.tap import Tap
 from burler.scaffold.kinds import Kind
+from burler.singer.keys import INCREMENTAL
 
 
 def fill(readme: str, package: Path, kind: Kind) -> str:

@@ -2,7 +2,7 @@
 
 What to open for what:
 
-    coerce, sources, caller           what an author may give; schema files; what relative paths count from
+    coerce, sources                   what an author may give; schema files
     documents, documents_*            JSON and YAML, from files and by http: limits, broken and hostile input
     refs, ref_lookup, ref_places      references: replacing them, finding targets, where schemas stand
     merge, merge_values, merge_rules  two schemas as one: allOf, keywords beside a reference; what must stand in allOf

@@ -14,8 +14,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from burler.call import callers_folder
 from burler.errors import DataError, DeclarationError
-from burler.schema.caller import callers_folder
 from burler.schema.infer_formats import FORMATS
 from burler.schema.infer_types import Node, Observer, Rules, Unfit, to_schema, untyped
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from burler.call import callers_folder
 from burler.errors import BurlerError, DeclarationError
-from burler.schema.caller import callers_folder
 from burler.schema.documents import shown
 from burler.schema.openapi_dialect import cut_cycles, to_json_schema, without_write_only
 from burler.schema.openapi_read import is_url, read_document

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from burler.call import callers_folder
 from burler.errors import DeclarationError
-from burler.schema.caller import callers_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from burler.call import callers_folder
 from burler.errors import BurlerError, DeclarationError
-from burler.schema.caller import callers_folder
 from burler.schema.documents import shown
 from burler.schema.wsdl_documents import Access, Documents
 from burler.schema.wsdl_find import records_at, type_of

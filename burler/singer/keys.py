@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,7 +17,10 @@ from burler.settings import read_value
 from burler.singer.metadata import AUTOMATIC, AVAILABLE, UNSUPPORTED
 from burler.suggest import did_you_mean
 
-METHODS = ("FULL_TABLE", "INCREMENTAL", "LOG_BASED")
+FULL_TABLE: Final = "FULL_TABLE"
+INCREMENTAL: Final = "INCREMENTAL"
+LOG_BASED: Final = "LOG_BASED"
+METHODS = (FULL_TABLE, INCREMENTAL, LOG_BASED)
 STREAM, FIELD = "stream", "field"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from burler.call import callers_folder
 from burler.context import running
 from burler.errors import DeclarationError, SoapError
 from burler.extras import require
@@ -17,7 +18,6 @@ from burler.http.client import Client as HttpClient
 from burler.http.masking import mask_url
 from burler.http.paging_signs import more_said
 from burler.http.reply import Reply
-from burler.schema.caller import callers_folder
 from burler.schema.documents import MOST_BYTES, shown
 from burler.schema.wsdl_documents import MOST_REDIRECTS, REDIRECTS, XML, Access, Documents
 from burler.schema.wsdl_fields import is_complex

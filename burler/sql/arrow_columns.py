@@ -34,7 +34,7 @@ def settled(batch: pa.RecordBatch, results: Sequence[Result]) -> pa.RecordBatch 
     numbers = [one for one, column in zip(results, columns, strict=True) if one.kind == "numeric" and _odd(column)]
     if not numbers:
         return made
-    from burler.pipeline.pages import rows_of
+    from burler.pipeline.yielded import rows_of
 
     return _with_floats(rows_of(made), numbers)
 
@@ -46,7 +46,8 @@ def json_rows(page: bytes, results: Sequence[Result]) -> bytes | list[dict[str, 
     numbers = [one for one in results if one.kind.lstrip("_") in ("numeric", "float4", "float8")]
     if not numbers:
         return page
-    from burler.pipeline.pages import as_page, rows_of
+    from burler.pages import as_page
+    from burler.pipeline.yielded import rows_of
 
     return _with_floats(rows_of(as_page(page)), numbers)
 

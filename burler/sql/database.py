@@ -199,7 +199,8 @@ class Database:
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         """The same as dicts, one by one: numbers with a fraction are ``Decimal``."""
-        from burler.pipeline.pages import as_page, rows_of
+        from burler.pages import as_page
+        from burler.pipeline.yielded import rows_of
 
         for page in self.query(sql, values):
             yield from page if isinstance(page, list) else rows_of(as_page(page))

@@ -32,7 +32,7 @@ def last_key(page: Any, reading: Reading, keys: Any) -> list[Any]:
     if isinstance(page, list):
         row = page[-1]
     else:
-        from burler.pipeline.pages import rows_of
+        from burler.pipeline.yielded import rows_of
 
         row = rows_of(page.slice(page.num_rows - 1))[-1]
     return [msgspec.to_builtins(row[name]) for name in reading.order]

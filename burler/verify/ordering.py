@@ -177,7 +177,7 @@ def _cut(value: Any) -> str:
 
 
 def _place(function: Callable[..., Any]) -> str:
-    from burler.declare.inject import short_path
+    from burler.call import short_path
 
     code = getattr(inspect.unwrap(function), "__code__", None)
     name = getattr(function, "__name__", "function")

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from burler.declare.records_path import path_of
 from burler.log_settings import near
+from burler.paths import path_of
 
 _BOM = b"\xef\xbb\xbf"
 _ROWS_A_BATCH = 10_000
@@ -181,27 +181,12 @@ def form_of(page: JsonPage) -> str:
     return "array" if page.data.lstrip()[:1] == b"[" else "lines"
 
 
-def rows_of(page: Any, records_path: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """A page's rows as dicts: numbers with a fraction as Decimals, so that nothing is lost.
-
-    Args:
-        records_path: the stream's own, for a page that names none.
+def json_rows(page: JsonPage) -> list[dict[str, Any]]:
+    """The rows of a JSON page as dicts: numbers with a fraction as Decimals, so that nothing is lost.
 
     Raises:
         PageError: it can't be read; the error holds the rows before the place.
     """
-    if isinstance(page, JsonPage):
-        return json_rows(page if page.records_path is not None else JsonPage(page.data, records_path))
-    from burler.records.arrow.values import batch_to_rows
-
-    try:
-        return batch_to_rows(page)
-    except ValueError as error:
-        raise PageError(str(error)) from error
-
-
-def json_rows(page: JsonPage) -> list[dict[str, Any]]:
-    """The rows of a JSON page; see ``rows_of``."""
     if form_of(page) == "lines":
         return _lines(page.data)
     if not page.data.strip():

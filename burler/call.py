@@ -1,4 +1,5 @@
-"""Parameters by name: what a function of the tap may ask for, checked when it is declared."""
+"""Functions of an author: what they may ask for by name, checked when they are declared; where they stand, and who
+calls burler."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ import dis
 import functools
 import inspect
 import itertools
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +131,28 @@ def call(fn: Callable[..., Any], names: tuple[str, ...], given: Mapping[str, Cal
     """Call ``fn`` with what it asked for. ``given`` maps a name to a function that gives the value, so
     that a client is made only for those who want one."""
     return fn(**{name: given[name]() for name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """``place`` is file:line for people; ``file`` the module's file, and ``namespace`` its names."""
+
+    place: str
+    file: str | None
+    namespace: Mapping[str, Any]
+
+
+def caller() -> Caller:
+    """The nearest caller that is not burler's own code."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("burler."):
+        frame = frame.f_back
+    return Caller(
+        f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}", frame.f_globals.get("__file__"), frame.f_globals
+    )
+
+
+def callers_folder() -> Path:
+    """The folder of that caller's module, which relative paths count from, however deep in burler this is asked for.
+    The current folder if the module is no file (a console)."""
+    return Path(caller().file or "x").resolve().parent
