@@ -38,7 +38,7 @@ from burler.formats.compression import Decompressed
 from burler.formats.csv_read import CsvReader
 from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, kind_of, shown_kind, split_name
 from burler.log_settings import near
-from burler.pipeline.pages import JsonPage
+from burler.pages import JsonPage
 from burler.singer.messages import Batch
 from burler.storage import location
 from burler.storage.location import local_path

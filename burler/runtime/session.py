@@ -100,7 +100,7 @@ class Session:
         self.clients.close()
 
     def given(self, **more: Callable[[], Any]) -> dict[str, Callable[[], Any]]:
-        """What functions may ask for, by name (see ``declare.inject``)."""
+        """What functions may ask for, by name (see ``burler.call``)."""
         return {"client": self.client, "config": lambda: self.config, **more}
 
     def line(self, root: StreamSpec) -> list[StreamSpec]:
