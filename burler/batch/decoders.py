@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from itertools import starmap
 from typing import Any, BinaryIO, NamedTuple
-
-import msgspec
 
 from burler.batch.csv_options import CsvOptions, reading_options
 from burler.errors import BatchError
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
-from burler.formats.jsonl import veil
-from burler.formats.names import HEAD_BYTES, kind_of, shown_kind
+from burler.formats.jsonl import json_lines
 from burler.singer.messages import Batch
 
-_PAGE_BYTES = 1 << 20
-MOST_LINE_BYTES = 1 << 28
-_BOM = b"\xef\xbb\xbf"
 _log = logging.getLogger(__name__)
-
-
-class _Row(msgspec.Struct, gc=False):
-    """An object none of whose fields is kept: the cheapest look at a row that sees each byte of it."""
-
-
-_objects = msgspec.json.Decoder(_Row).decode_lines
-_object = msgspec.json.Decoder(_Row).decode
 
 
 class Page(NamedTuple):
@@ -66,7 +53,7 @@ def decode(
     try:
         source = Decompressed(raw, batch.compression)
         if batch.format == "jsonl":
-            yield from _json_lines(_Text(source, batch))
+            yield from starmap(Page, json_lines(source))
             return
         from burler.batch import csv_read
 
@@ -103,105 +90,3 @@ def csv_options(given: Mapping[str, Any]) -> CsvOptions:
         return reading_options(given)
     except ValueError as error:
         raise BatchError(f"csv: {error}.") from None
-
-
-class _Text:
-    """A file that should be text, without byte order mark; one that begins as some other kind of file is refused."""
-
-    def __init__(self, source: Decompressed, batch: Batch) -> None:
-        self._source = source
-        self._begin = b""
-        while len(self._begin) < HEAD_BYTES and (piece := source.read(HEAD_BYTES - len(self._begin))):
-            self._begin += piece
-        other = kind_of(self._begin)
-        if other is not None:
-            packed = f"packed with {batch.compression}" if batch.compression else "not packed"
-            raise BatchError(
-                f"it is {shown_kind(other)}, and the message says {batch.format}, {packed}. Correct the message."
-            )
-        self._begin = self._begin.removeprefix(_BOM)
-
-    def read(self, size: int) -> bytes:
-        """Some bytes, at most so many; b"" at the end."""
-        if not self._begin:
-            return self._source.read(size)
-        given, self._begin = self._begin[:size], self._begin[size:]
-        return given + self._source.read(size - len(given)) if len(given) < size else given
-
-
-def _json_lines(text: _Text) -> Iterator[Page]:
-    before = held = 0  # lines that were given; bytes of the line that has begun
-    begun: list[bytes] = []  # the line that the last piece broke off in: a list, since it may be huge
-    while piece := text.read(_PAGE_BYTES):
-        cut = piece.rfind(b"\n") + 1
-        if cut:
-            block = b"".join((*begun, piece[:cut]))
-            begun, held = [], 0
-            yield from _pages(block, before)
-            before += block.count(b"\n")
-        begun.append(piece[cut:])
-        held += len(piece) - cut
-        if held > MOST_LINE_BYTES:  # 2 MB of gzip may be 2 GB without an end of line
-            raise BatchError(f"line {before + 1} does not end within {MOST_LINE_BYTES >> 20} MiB: no row is that long.")
-    rest = b"".join(begun)
-    if rest:
-        yield from _pages(rest + b"\n", before, is_open=True)
-
-
-def _pages(block: bytes, before: int, *, is_open: bool = False) -> Iterator[Page]:
-    """Lines, each of which is one JSON object; those before one that is none come before the error.
-
-    Args:
-        before: how many lines of the file are before them.
-        is_open: the line had no end: the file has one line more, or is cut off.
-    """
-    if b"\r" in block:
-        block = block.replace(b"\r\n", b"\n")
-    count = block.count(b"\n")
-    # A line that ends with } can't go on in one that begins with {, so so many objects as lines are one on each.
-    if block.startswith(b"{") and block.endswith(b"}\n") and block.count(b"}\n{") == count - 1 and _is_text(block):
-        try:
-            if len(_objects(block)) == count:
-                yield Page(block, count)
-                return
-        except (msgspec.DecodeError, RecursionError):
-            pass
-    kept: list[bytes] = []
-    failure: BatchError | None = None
-    for number, line in enumerate(block[:-1].split(b"\n"), before + 1):
-        try:
-            if _has_object(line, number, is_open=is_open):
-                kept.append(line)
-        except BatchError as error:
-            failure = error
-            break
-    if kept:
-        yield Page(b"\n".join(kept) + b"\n", len(kept))
-    if failure is not None:
-        raise failure
-
-
-def _is_text(block: bytes) -> bool:
-    try:
-        str(block, "utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _has_object(line: bytes, number: int, *, is_open: bool) -> bool:
-    """Whether a line holds a JSON object; False for an empty one."""
-    if not line.strip():
-        return False
-    try:
-        str(line, "utf-8")
-    except UnicodeDecodeError as error:
-        raise BatchError(f"line {number:,} is no text in UTF-8 ({error.reason}).") from None
-    try:
-        _object(line if (veiled := veil(line)) is None else veiled)
-    except (msgspec.DecodeError, RecursionError) as error:
-        if is_open:
-            raise BatchError(f"line {number:,}, the last one, is cut off.") from None
-        fact = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise BatchError(f"line {number:,} is no JSON object ({fact}).") from None
-    return True

@@ -30,12 +30,12 @@ from burler.errors import BatchError, DeclarationError, FileError
 from burler.extras import require
 from burler.files.columnar_pages import columnar_batches
 from burler.files.csv_pages import Table
-from burler.files.json_pages import json_line_pages
 from burler.files.pages import table_of
 from burler.files.store_errors import named
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.csv_read import CsvReader
+from burler.formats.jsonl import json_lines
 from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, kind_of, shown_kind, split_name
 from burler.log_settings import near
 from burler.pages import JsonPage
@@ -49,7 +49,6 @@ PACKINGS = ("none", "gzip", "zstd", "bz2", "xz")
 _STEP_BYTES = 1 << 16
 _MOST_BYTES = 1 << 24
 """So much of a file is read to find the end of its first row."""
-_MOST_LINE_BYTES = 1 << 28
 _MOST_UNPACKED_BYTES = 1 << 36
 _MARKED = "it begins with a byte order mark"
 _TEXT = {"type": ["null", "string"]}
@@ -592,7 +591,8 @@ def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) 
         elif files.format == "csv":
             yield from _csv(files, file, opened, table, name)
         else:
-            yield from json_line_pages(opened, name, max_line_bytes=_MOST_LINE_BYTES)
+            for lines, _ in json_lines(opened, allow_nan=True):
+                yield JsonPage(lines, ())
 
 
 def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table, name: str) -> Iterator[JsonPage]:

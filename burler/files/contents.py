@@ -13,14 +13,16 @@ from burler.files.added import Adder, check_added
 from burler.files.columnar_pages import columnar_batches
 from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table, csv_batches
-from burler.files.json_pages import Peeked, json_document_page, json_line_pages
+from burler.files.json_pages import Peeked, json_document_page
 from burler.files.listing import File
 from burler.files.store_errors import StoreFile, named, said
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
+from burler.formats.jsonl import json_lines
 from burler.formats.names import COMPRESSIONS, format_of, split_name
 from burler.formats.zipped import members
 from burler.numbers import is_count
+from burler.pages import JsonPage
 from burler.paths import path_of
 from burler.storage.location import printable
 
@@ -195,14 +197,18 @@ class Contents:
 
     def _lines(self, opened: Callable[[], Decompressed], name: str) -> Iterator[Any]:
         with opened() as source:
-            yield from json_line_pages(source, name, max_line_bytes=self._options.max_line_bytes)
+            yield from self._line_pages(source)
+
+    def _line_pages(self, source: Any) -> Iterator[JsonPage]:
+        for lines, _ in json_lines(source, most_line_bytes=self._options.max_line_bytes, allow_nan=True):
+            yield JsonPage(lines, ())
 
     def _json(self, opened: Callable[[], Decompressed], name: str) -> Iterator[Any]:
         options = self._options
         with opened() as source:
             peeked = Peeked(source)
             if not options.records_path and peeked.has_lines():
-                yield from json_line_pages(peeked, name, max_line_bytes=options.max_line_bytes)
+                yield from self._line_pages(peeked)
                 return
             yield from json_document_page(
                 peeked, name, records_path=options.records_path, max_document_bytes=options.max_document_bytes

@@ -37,7 +37,8 @@ _CURES = {
     "open": _LETTERS,
     "return": "Where it ends a row: csv=burler.files.Csv(strict_quotes=False).",
     "width": "Is the file cut off there, or is the delimiter or the quote another one (csv=burler.files.Csv(...))?",
-    "long": "If it is right, raise max_line_bytes; if quotes are letters like others: csv=Csv(quotechar=None).",
+    "long": "If it is right, raise max_line_bytes. Is it a JSON document (format='json'), or are quotes letters like "
+    "others (csv=Csv(quotechar=None))?",
     "encoding": "Say which encoding it is in: csv=burler.files.Csv(encoding='latin-1'), 'cp1252', 'utf-16'.",
 }
 

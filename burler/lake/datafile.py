@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator
+from itertools import chain
 
 from burler.errors import LakeError
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
+from burler.formats.jsonl import line_blocks
 from burler.formats.names import COMPRESSIONS
 from burler.lake.canonical import folder_mismatch
 from burler.lake.layout import folder_hash, parse_file_name
 from burler.storage.base import Store
 
-BLOCK_BYTES = 1 << 20
-_PIECE_BYTES = 128 << 10  # asked of a decompressor at once: what it makes of more leaves holes in the process's memory
 CURE_DAMAGED = (
     "Restore it from a copy. Else move it out of the lake, run burler lake rebuild, and extract that time again "
     "(docs/lake-care.md)."
@@ -40,34 +40,17 @@ def read_blocks(store: Store, path: str) -> Generator[bytes, None, None]:
         LakeError: the file is missing, truncated, corrupt, or in the wrong folder; names it and the cure.
     """
     with _reading(store, path), contextlib.closing(_opened(store, path)) as stream:
-        waiting: list[bytes] = []  # a list, since a line may be huge
-        size = 0
-        has_begun = False
-        while piece := stream.read(_PIECE_BYTES):
-            if not has_begun:
-                first, end, piece = b"".join((*waiting, piece)).partition(b"\n")
-                if not end:
-                    waiting = [first]
-                    continue
-                _check_first_line(path, first)
-                has_begun, waiting = True, []
-                yield first + end
-            cut = piece.rfind(b"\n") + 1
-            if not cut or size + cut < BLOCK_BYTES:
-                waiting.append(piece)
-                size += len(piece)
-                continue
-            yield b"".join((*waiting, piece[:cut]))
-            waiting = [piece[cut:]]
-            size = len(piece) - cut
-        if not has_begun:
+        blocks = line_blocks(stream)
+        first, end, rest = next(blocks, b"").partition(b"\n")
+        if not end:
             raise FormatError("it has no complete first line", kind="cut")
-        rest = b"".join(waiting)
-        cut = rest.rfind(b"\n") + 1
-        if cut:
-            yield rest[:cut]
-        if cut < len(rest):
-            raise FormatError("its last line has no end", kind="cut")
+        _check_first_line(path, first)
+        yield first + end
+        for block in chain((rest,), blocks):
+            if block and not block.endswith(b"\n"):
+                raise FormatError("its last line has no end", kind="cut")
+            if block:
+                yield block
 
 
 def read_lines(store: Store, path: str) -> Generator[bytes, None, None]:

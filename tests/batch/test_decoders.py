@@ -41,7 +41,7 @@ def test_a_last_line_without_end_counts_if_it_is_whole():
 @pytest.mark.parametrize("cut", range(1, 14))
 def test_a_last_line_that_is_cut_off_is_an_error(cut):
     whole = b'{"a":"\xc3\xbc","b":5}'
-    with pytest.raises(BatchError, match=r"line 2, the last one, is cut off|line 2 is no text in UTF-8"):
+    with pytest.raises(BatchError, match=r"line 2: it is cut off|line 2: it is no text in UTF-8"):
         lines(b'{"a":1}\n' + whole[:cut])
 
 
@@ -55,23 +55,23 @@ def test_a_last_line_that_is_cut_off_is_an_error(cut):
     ],
 )  # fmt: skip
 def test_a_line_that_is_no_object_is_named(line):
-    with pytest.raises(BatchError, match=r"line 3 is no JSON object \(.*\)\.(\n|$)") as caught:
+    with pytest.raises(BatchError, match=r"line 3: it is no JSON object \(.*\)\.(\n|$)") as caught:
         lines(b'{"a":1}\n\n' + line + b'\n{"a":2}\n')
     assert len(str(caught.value)) < 400
 
 
 def test_lines_do_not_make_up_for_each_other():
     """So many objects as lines are not enough: one line may have two, and two lines one."""
-    with pytest.raises(BatchError, match="line 2 is no JSON object"):
+    with pytest.raises(BatchError, match="line 2: it is no JSON object"):
         lines(b'{"a":1}\n{"a":2}{"a":3}\n')
-    with pytest.raises(BatchError, match="line 1 is no JSON object"):
+    with pytest.raises(BatchError, match="line 1: it is no JSON object"):
         lines(b'{"a":1}{"a":2}\n{"a":3\n}\n')
-    with pytest.raises(BatchError, match="line 1 is no JSON object"):
+    with pytest.raises(BatchError, match="line 1: it is no JSON object"):
         lines(b'{"a":{"b":1}\n,"c":{}}{"a":1}\n')
 
 
 def test_text_that_is_no_utf8_is_named():
-    with pytest.raises(BatchError, match="line 2 is no text in UTF-8"):
+    with pytest.raises(BatchError, match="line 2: it is no text in UTF-8"):
         lines(b'{"a":1}\n{"a":"\xff"}\n')
 
 
@@ -79,7 +79,7 @@ def test_text_that_is_no_utf8_is_named():
 def test_rows_before_a_broken_line_of_the_same_page_are_given(broken):
     given = []
     data = b'{"a":1}\n\n{"a":2}\n' + broken + b'\n{"a":3}\n'
-    with pytest.raises(BatchError, match=r"': line 4 is no "):
+    with pytest.raises(BatchError, match=r"': line 4: it is no "):
         for page in pages_of(data, "jsonl"):
             given.append(tuple(page))
     assert given == [(b'{"a":1}\n{"a":2}\n', 2)]
@@ -87,7 +87,7 @@ def test_rows_before_a_broken_line_of_the_same_page_are_given(broken):
 
 def test_line_numbers_count_through_all_pages_and_what_stands_before_is_given():
     data, given = b'{"a":"%s"}\n' % (b"x" * 990) * 9_000 + b"broken\n", []
-    with pytest.raises(BatchError, match="line 9,001 is no JSON object"):
+    with pytest.raises(BatchError, match="line 9,001: it is no JSON object"):
         for lines, _ in pages_of(data, "jsonl"):
             given.append(lines)
     assert len(given) > 3 and b"".join(given) == data.removesuffix(b"broken\n")
@@ -148,5 +148,5 @@ def test_a_line_that_does_not_end_is_not_held_for_ever():
     text = gzip.compress(b'{"id": 1}\n' + b'{"id": "') + piece * 9
     found = pages_of(text, "jsonl", None, "gzip")
     assert next(found)[0] == b'{"id": 1}\n'
-    with pytest.raises(BatchError, match="line 2 does not end within"):
+    with pytest.raises(BatchError, match="line 2: it does not end within"):
         next(found)

@@ -30,8 +30,8 @@ def text(*rows: str) -> bytes:
 
 
 FAULTS = {
-    "no JSON": (text('{"id": 1}', f"root:{SECRET}:0:0"), {}, "line 2 is no JSON object"),
-    "JSON that is cut off": (f'{{"id": "{SECRET}'.encode(), {}, "line 1, the last one, is cut off"),
+    "no JSON": (text('{"id": 1}', f"root:{SECRET}:0:0"), {}, "line 2: it is no JSON object"),
+    "JSON that is cut off": (f'{{"id": "{SECRET}'.encode(), {}, "line 1: it is cut off"),
     "a CSV of other columns": (text(f"{SECRET}:x:0:0", "bin:x:1:1"), {"format": CSV}, "none of its columns"),
     "CSV with a field too many": (text("id,name", f"1,{SECRET},3"), {"format": CSV}, "row 2: 3 fields"),
     "CSV with a quote too many": (text("id,name", f'1,{SECRET}"x"'), {"format": CSV}, "row 2: a quote within"),

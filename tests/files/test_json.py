@@ -43,14 +43,14 @@ def test_numbers_are_kept_and_rows_never_become_dicts(box):
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ('{"id": 1}\n{"id": 2', "line 2: it breaks off"),
-        ('{"id": 1}\n\n{"id": x}\n', "line 3: no JSON"),
-        ('{"id": 1}\n[1]\n', "line 2: no JSON object"),
-        ('{"id": 1}\n5\n', "line 2: no JSON object"),
-        ('{"id": 1}\n"x"\n', "line 2: no JSON object"),
-        ('{"id": 1}\n{"id": 2} x\n', "line 2: no JSON"),
-        (b'{"id": 1}\n{"name": "\xff"}\n', "line 2: byte 10 is not UTF-8"),
-        ('{"id": 1}\n' * 200_000 + "{", "line 200001: it breaks off"),
+        ('{"id": 1}\n{"id": 2', "line 2: it is cut off"),
+        ('{"id": 1}\n\n{"id": x}\n', "line 3: it is no JSON object"),
+        ('{"id": 1}\n[1]\n', "line 2: it is no JSON object"),
+        ('{"id": 1}\n5\n', "line 2: it is no JSON object"),
+        ('{"id": 1}\n"x"\n', "line 2: it is no JSON object"),
+        ('{"id": 1}\n{"id": 2} x\n', "line 2: it is no JSON object"),
+        (b'{"id": 1}\n{"name": "\xff"}\n', "line 2: it is no text in UTF-8"),
+        ('{"id": 1}\n' * 200_000 + "{", "line 200,001: it is cut off"),
     ],
 )
 def test_a_broken_line_is_an_error_with_file_and_line_and_the_rows_before_it_are_out(box, text, place):
@@ -58,7 +58,7 @@ def test_a_broken_line_is_an_error_with_file_and_line_and_the_rows_before_it_are
     out = run_tap(tap_of(box["torn.jsonl"]))
     said = str(out.result.errors["orders"])
     assert "torn.jsonl'" in said and place in said, said
-    assert len(out.records("orders")) == int(place.split()[1].rstrip(":")) - (2 if "\n\n" in str(text) else 1)
+    assert len(out.records("orders")) == int(place.split()[1].rstrip(":").replace(",", "")) - (2 if "\n\n" in str(text) else 1)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "[", '[{"id": 1}', '{"id": ', "[1]", "5", '"x"', '[{"id": 1}]x', "<html>"])
@@ -90,7 +90,7 @@ def test_a_line_longer_than_a_block_and_one_longer_than_allowed(box):
     found = rows(box["a.jsonl"])
     assert [row["id"] for row in found] == [1, 2, 3] and found[1]["name"] == long
     said = error(box["a.jsonl"], max_line_bytes=2_000_000)
-    assert "a line of more than 2,000,000 bytes" in said and "format='json'" in said
+    assert "line 2: it does not end within 2,000,000 bytes" in said and "format='json'" in said
 
 
 def test_a_document_that_is_too_big_is_an_error_with_its_cure(box):
