@@ -58,7 +58,9 @@ def test_a_broken_line_is_an_error_with_file_and_line_and_the_rows_before_it_are
     out = run_tap(tap_of(box["torn.jsonl"]))
     said = str(out.result.errors["orders"])
     assert "torn.jsonl'" in said and place in said, said
-    assert len(out.records("orders")) == int(place.split()[1].rstrip(":").replace(",", "")) - (2 if "\n\n" in str(text) else 1)
+    assert len(out.records("orders")) == int(place.split()[1].rstrip(":").replace(",", "")) - (
+        2 if "\n\n" in str(text) else 1
+    )
 
 
 @pytest.mark.parametrize("text", ["", "   ", "[", '[{"id": 1}', '{"id": ', "[1]", "5", '"x"', '[{"id": 1}]x', "<html>"])
