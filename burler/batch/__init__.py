@@ -4,10 +4,8 @@ What to open for what:
 
     message, tap_lines, reading       messages as they come; a tap's lines; the rows of a message
     allowed, urls, urls_web           what a message may name; opening it
-    encoders, decoders, jsonl         each format written and read; JSON lines
-    csv_options, csv_columns          CSV: what may be set, columns
-    csv_write, csv_read               rows into it, and back to JSON
-    columnar                          Parquet and Arrow files of a BATCH
+    encoders, decoders                rows into files of each format, and out of them
+    csv_options, csv_read             CSV: what may be set, columns; back to JSON
     demands, reading_columns          what a schema demands of files with columns; their rows by it
     writer, names                     rows into files and messages, files of an author's own; names of files
     storage, storage_*               where files lie

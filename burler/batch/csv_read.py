@@ -1,6 +1,6 @@
 """CSV files of a BATCH back to rows of JSON, by the types of the stream's schema: a block of rows at a time.
 
-What ``csv_write`` writes comes back as it was, digit for digit. Exports of databases and other tools are read as well:
+What ``encoders`` write comes back as it was, digit for digit. Exports of databases and other tools are read as well:
 columns in any order, numbers in other spellings, ``t`` and ``1`` for true.
 """
 
@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from burler.batch.csv_columns import columns_of
-from burler.batch.csv_options import CsvOptions
+from burler.batch.csv_options import CsvOptions, columns_of
 from burler.batch.demands import Demands, listed
 from burler.errors import BatchError
 from burler.extras import require

@@ -23,9 +23,9 @@ import msgspec
 from burler.batch.allowed import Allowed
 from burler.batch.decoders import Page, decode
 from burler.batch.demands import with_keys
+from burler.batch.encoders import columnar_layout
 from burler.batch.message import AGAIN, batch_of
 from burler.batch.urls import open_url, shown, size_of_url
-from burler.batch_config import Encoding
 from burler.errors import BatchError, BurlerError, MessageError, MissingExtra
 from burler.extras import require
 from burler.singer.messages import Batch, Schema, encode, format_time, parse_line
@@ -149,9 +149,8 @@ class BatchReading:
                 f"{self._where}stream '{self.batch.stream}': columns need the stream's schema. "
                 "Give it: burler.batch.read(message, schema)"
             )
-        from burler.batch import columnar
-
-        layout = columnar.layout(Encoding("arrow"), schema, self.batch.stream)
+        require("pyarrow", extra="batch", needed_for="columns of batch files")
+        layout = columnar_layout(schema, self.batch.stream)
         for number in range(len(self.batch.manifest)):
             if self.batch.format in _COLUMNAR:
                 yield from self._column_batches(number, schema)

@@ -9,9 +9,9 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.batch import columnar
 from burler.batch.decoders import Page
 from burler.batch.demands import Demands, listed
+from burler.batch.encoders import columnar_layout
 from burler.errors import BatchError
 from burler.formats import FormatError
 from burler.formats.columnar import record_batches
@@ -44,7 +44,7 @@ def pages(raw: IO[bytes], format: str, schema: Mapping[str, Any] | None, report:
             Errors of ``raw`` go through.
     """
     text, row = RowText(schema), 0
-    layout = None if schema is None else columnar.layout_of(schema, "")
+    layout = None if schema is None else columnar_layout(schema, "")
     for batch, is_own in _parts(raw, format, schema, layout, report):
         lines = text.lines(batch)
         if layout is not None and not is_own:
@@ -60,7 +60,7 @@ def batches(raw: IO[bytes], format: str, schema: Mapping[str, Any], report: Repo
     Raises:
         BatchError: see ``pages``.
     """
-    layout, text, row = columnar.layout_of(schema, ""), RowText(schema), 0
+    layout, text, row = columnar_layout(schema, ""), RowText(schema), 0
     for batch, is_own in _parts(raw, format, schema, layout, report):
         if is_own and _are_finite(batch):
             yield batch.replace_schema_metadata(None)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from burler.batch.csv_columns import columns_of
+from burler.batch.csv_options import columns_of
 from burler.batch.source_files import BatchFiles, Rows, SourceFile, checked, shown_name
 from burler.batch_config import CSV_DEFAULTS, BatchConfig
 from burler.context import StreamRun

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from burler.batch.encoders import Layout, layout_of, open_encoder
+from burler.batch.encoders import Layout, layout_of
 from burler.batch.names import file_name, plain
 from burler.batch.storage import NewBatchFile, Storage, open_storage
 from burler.batch_config import FORMATS, PACKINGS, BatchConfig, BatchStorage, Encoding
@@ -338,7 +338,7 @@ class _BatchFile:
         self._first: dt.datetime | None = None
         self._new_file = storage.new_file(name(run_id))
         try:
-            self._encoder = open_encoder(encoding, layout, self._write)
+            self._encoder = layout.open_file(self._write)
         except BaseException:
             self._new_file.discard()
             raise
