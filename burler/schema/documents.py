@@ -10,17 +10,26 @@ import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from burler.errors import DeclarationError
+from burler.errors import DeclarationError, HttpError
 from burler.schema.documents_json import load_json
 from burler.schema.documents_yaml import load_yaml
+
+if TYPE_CHECKING:
+    import requests
+
+    from burler.http.client import Client
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of a fetched document, unpacked."""
 CONNECT_SECONDS = 10
 TOTAL_SECONDS = 60
+MOST_REDIRECTS = 5
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_ACCEPT = "application/schema+json, application/json, application/yaml;q=0.9, */*;q=0.5"
 
 Form = Literal["json", "yaml", "either"]
 _YAML = (".yaml", ".yml")
@@ -56,16 +65,77 @@ def fetch(url: str, *, where: str = "", guess: bool = False) -> tuple[Any, str]:
         where, guess: see ``read_file``.
 
     Raises:
-        DeclarationError: no answer in time, a status other than 200, more than ``MOST_BYTES``, no JSON (YAML).
+        DeclarationError: no answer in time, a status that is an error, more than ``MOST_BYTES``, no JSON (YAML).
     """
     named = f"{where} {shown(url)}".lstrip()
-    content, kind, final = in_time(lambda: _get(url, named), named)
-    return parse(content, named=named, form=_form(urlsplit(final).path, kind, guess=guess)), final
+
+    def ask() -> requests.Response:
+        with client_for(url) as client:
+            return get(client, url, named=named, accept=_ACCEPT, endpoint="schema")
+
+    reply = in_time(ask, named)
+    final, kind = str(reply.url), reply.headers.get("Content-Type", "").partition(";")[0]
+    user, at, _ = urlsplit(url).netloc.rpartition("@")
+    if at and _origin(final) == _origin(url):  # what it names beside itself is asked for by the same user
+        parts = urlsplit(final)
+        final = urlunsplit(parts._replace(netloc=f"{user}@{parts.netloc.rpartition('@')[2]}"))
+    return parse(reply.content, named=named, form=_form(urlsplit(final).path, kind, guess=guess)), final
+
+
+def client_for(url: str, **options: Any) -> Client:
+    """A client that asks for documents at an address once; credentials (``auth=``, ``headers=``) go to that server
+    alone."""
+    from burler.http.client import Client
+
+    parts = urlsplit(url)
+    server = urlunsplit((parts.scheme, parts.netloc, "/", "", "")) if parts.scheme in ("http", "https") else ""
+    return Client(server, timeout_seconds=CONNECT_SECONDS, retries=0, max_response_bytes=MOST_BYTES, **options)
+
+
+def get(
+    client: Client,
+    url: str,
+    *,
+    named: str,
+    accept: str,
+    endpoint: str,
+    following: Callable[[str, str], str] | None = None,
+) -> requests.Response:
+    """The answer of a server that is asked for a document.
+
+    Args:
+        named: what errors call the document; ``endpoint``: what METRIC lines do.
+        following: gets an address and where it redirects to; gives the address to go on with, or raises. Without it
+            redirects are followed as the client does.
+
+    Raises:
+        HttpError: there is no answer, or it is an error. DeclarationError: redirects without an end.
+    """
+    parts = urlsplit(url)
+    url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))  # the client knows the user
+    for _ in range(MOST_REDIRECTS + 1):
+        reply = client.get(
+            url,
+            headers={"Accept": accept},
+            endpoint=endpoint,
+            allow_statuses=_REDIRECTS if following else (),
+            max_response_bytes=MOST_BYTES,
+        )
+        if following is None or reply.status_code not in _REDIRECTS:
+            return reply
+        url = following(url, reply.headers.get("Location", ""))
+    raise DeclarationError(f"{named} redirects without an end.")
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.rpartition("@")[2].lower()
 
 
 def in_time(work: Callable[[], Any], named: str) -> Any:
-    """What ``work`` gives, if it ends in time. A server that sends a byte now and then keeps every read alive, that of
-    the headers too, so the whole is timed from outside; a thread that is given up ends with its server."""
+    """What ``work``, which asks a server, gives, if it ends in time. A server that sends a byte now and then keeps
+    every read alive, that of the headers too, so the whole is timed from outside; a thread that is given up ends with its
+    server."""
     answer: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
 
     def run() -> None:
@@ -79,30 +149,19 @@ def in_time(work: Callable[[], Any], named: str) -> Any:
         result, error = answer.get(timeout=TOTAL_SECONDS)
     except queue.Empty:
         raise DeclarationError(f"{named} did not end within {TOTAL_SECONDS} s.") from None
+    if isinstance(error, HttpError):
+        if error.status in (401, 403):
+            fact = f"answered {error.status}. Are its credentials right (auth=, headers=)?"
+        elif error.status is not None and error.status >= 400:
+            fact = f"answered {error.status}. Is the address right?"
+        else:
+            fact = f"can't be fetched: {str(error).splitlines()[0]}"
+        raise DeclarationError(f"{named} {fact}") from None
+    if isinstance(error, ValueError):  # the address is none; the error's text may hold it, and that a secret
+        raise DeclarationError(f"{named} can't be fetched ({type(error).__name__}).") from None
     if error is not None:
         raise error
     return result
-
-
-def _get(url: str, named: str) -> tuple[bytes, str, str]:
-    """Body, type and final address."""
-    import requests
-
-    headers = {"Accept": "application/schema+json, application/json, application/yaml;q=0.9, */*;q=0.5"}
-    try:
-        with requests.get(url, headers=headers, timeout=CONNECT_SECONDS, stream=True) as response:
-            if response.status_code != 200:
-                raise DeclarationError(f"{named} answered {response.status_code}. Is the address right?")
-            kind = response.headers.get("Content-Type", "").partition(";")[0]
-            return _body(response, named), kind, str(response.url)
-    except requests.Timeout:
-        raise DeclarationError(f"{named} did not answer within {CONNECT_SECONDS} s.") from None
-    except requests.TooManyRedirects:
-        raise DeclarationError(f"{named} redirects without an end.") from None
-    except requests.ConnectionError:
-        raise DeclarationError(f"{named}: no connection. Is the address right, and the network there?") from None
-    except (requests.RequestException, ValueError) as error:  # its text may hold the address, and that a secret
-        raise DeclarationError(f"{named} can't be fetched ({type(error).__name__}).") from None
 
 
 def _form(name: str, kind: str = "", *, guess: bool) -> Form:
@@ -113,18 +172,6 @@ def _form(name: str, kind: str = "", *, guess: bool) -> Form:
     if guess:
         return "either"
     return "yaml" if "yaml" in kind or name.endswith(_YAML) else "json"
-
-
-def _body(response: Any, named: str) -> bytes:
-    """The body, read in pieces: a document that is too large is given up."""
-    pieces: list[bytes] = []
-    size = 0
-    for piece in response.iter_content(65536):
-        size += len(piece)
-        if size > MOST_BYTES:
-            raise DeclarationError(f"{named} is larger than {MOST_BYTES // 2**20} MiB, too large for a schema.")
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 def parse(content: bytes, *, named: str, form: Form = "json") -> Any:

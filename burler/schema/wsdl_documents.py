@@ -9,17 +9,18 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burler.errors import BurlerError, DeclarationError
-from burler.schema.documents import CONNECT_SECONDS, MOST_BYTES, in_time, shown
+from burler.schema.documents import MOST_BYTES, client_for, get, in_time, shown
 from burler.schema.wsdl_known import known_document
 from burler.schema.wsdl_places import Places, is_web
 
+if TYPE_CHECKING:
+    from burler.http.client import Client
+
 MOST_DOCUMENTS = 500
-MOST_REDIRECTS = 5
-REDIRECTS = (301, 302, 303, 307, 308)
-XML = {"Accept": "text/xml, application/xml, */*;q=0.5"}
+XML = "text/xml, application/xml, */*;q=0.5"
 _PIECE = 65536
 
 
@@ -91,7 +92,7 @@ class Documents:
 
     Args:
         where: words that errors begin with: "stream 'contacts' (tap_crm.py:14): WSDL crm.wsdl".
-        fetch: asks for an address in another way, such as through a client with its own credentials.
+        client: asks in place of one that is made for this, with its own patience and credentials.
         root_url: the WSDL's address with all that may be secret in it; ``places.root`` is what zeep gets to know.
     """
 
@@ -101,7 +102,7 @@ class Documents:
         access: Access,
         *,
         where: str,
-        fetch: Callable[[str], bytes] | None = None,
+        client: Client | None = None,
         root_url: str | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -109,7 +110,7 @@ class Documents:
         self.refusal: BurlerError | None = None  # the first one: zeep may hide what is raised in between
         self._access = access
         self._where = where
-        self._fetch = fetch or (lambda url: in_time(lambda: self._get(url), where))
+        self._client = client
         self._root_url = root_url or places.root
         self._now = now
         self._count = 0
@@ -150,7 +151,7 @@ class Documents:
     def _cached(self, url: str, named: str) -> bytes:
         folder = self._access.cache
         if folder is None:
-            return self._fetch(url)
+            return self._fetched(url)
         copy = folder / f"{hashlib.sha256(url.encode()).hexdigest()}.xml"
         try:
             age = self._now() - copy.stat().st_mtime
@@ -158,45 +159,31 @@ class Documents:
                 return copy.read_bytes()
         except OSError:
             pass  # no copy, or none that can be read: it is fetched
-        content: bytes = self._fetch(url)
+        content = self._fetched(url)
         _check(content, named)  # a sign-in page that came instead must not stay
         _keep(copy, content, self._where)
         return content
 
+    def _fetched(self, url: str) -> bytes:
+        content: bytes = self._get(url) if self._client else in_time(lambda: self._get(url), self._where)
+        return content
+
     def _get(self, url: str) -> bytes:
-        """Fetch an address. Redirects are followed within the origin that was asked, so that no server can send
-        credentials, or this program, elsewhere."""
-        import requests
-
+        """Fetch an address. Redirects are followed within the origin that was asked, so that no server can send this
+        program elsewhere."""
         named = f"{self._where}: {shown(url)}" if url != self._root_url else self._where
-        try:
-            with requests.Session() as session:
-                for _ in range(MOST_REDIRECTS + 1):
-                    with self._ask(session, url) as reply:
-                        if reply.status_code not in REDIRECTS:
-                            return _body(reply, named)
-                        url = self.places.redirect(url, reply.headers.get("Location", ""), what=named)
-            raise DeclarationError(f"{named} redirects without an end.")
-        except requests.Timeout:
-            raise DeclarationError(f"{named} did not answer within {CONNECT_SECONDS} s.") from None
-        except requests.exceptions.ChunkedEncodingError:
-            raise DeclarationError(f"{named}: the answer broke off half way. Try again.") from None
-        except requests.ConnectionError:
-            raise DeclarationError(f"{named}: no connection. Is the address right, and the network there?") from None
-        except (requests.RequestException, ValueError) as error:  # its text may hold the address, and that a secret
-            raise DeclarationError(f"{named} can't be fetched ({type(error).__name__}).") from None
 
-    def _ask(self, session: Any, url: str) -> Any:
-        own = self.places.same_origin(url)
-        return session.get(
-            url,
-            auth=self._access.auth if own else None,
-            headers={**XML, **(self._access.headers if own else {})},
-            verify=self._access.verify,
-            timeout=CONNECT_SECONDS,
-            allow_redirects=False,
-            stream=True,
+        def following(url: str, location: str) -> str:
+            return self.places.redirect(url, location, what=named)
+
+        client = self._client or client_for(
+            self._root_url, auth=self._access.auth, headers=self._access.headers, verify=self._access.verify
         )
+        try:
+            return bytes(get(client, url, named=named, accept=XML, endpoint="WSDL", following=following).content)
+        finally:
+            if self._client is None:
+                client.close()
 
 
 def _check(content: bytes, named: str) -> None:
@@ -227,21 +214,6 @@ def _read(path: Path, named: str) -> bytes:
     if len(content) > MOST_BYTES:
         raise DeclarationError(f"{named} is larger than {MOST_BYTES // 2**20} MiB, too large for a WSDL.")
     return content
-
-
-def _body(reply: Any, named: str) -> bytes:
-    if reply.status_code in (401, 403):
-        raise DeclarationError(f"{named} answered {reply.status_code}. Are its credentials right (auth=, headers=)?")
-    if reply.status_code != 200:
-        raise DeclarationError(f"{named} answered {reply.status_code}. Is the address right?")
-    pieces: list[bytes] = []
-    size = 0
-    for piece in reply.iter_content(_PIECE):
-        size += len(piece)
-        if size > MOST_BYTES:
-            raise DeclarationError(f"{named} is larger than {MOST_BYTES // 2**20} MiB, too large for a WSDL.")
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 def _keep(copy: Path, content: bytes, where: str) -> None:

@@ -18,8 +18,8 @@ from burler.http.client import Client as HttpClient
 from burler.http.masking import mask_url
 from burler.http.paging_signs import more_said
 from burler.http.reply import Reply
-from burler.schema.documents import MOST_BYTES, shown
-from burler.schema.wsdl_documents import MOST_REDIRECTS, REDIRECTS, XML, Access, Documents
+from burler.schema.documents import shown
+from burler.schema.wsdl_documents import Access, Documents
 from burler.schema.wsdl_fields import is_complex
 from burler.schema.wsdl_find import Way, operation_of, records_at, way_to
 from burler.schema.wsdl_places import Places, file_of, is_web, open_address
@@ -226,23 +226,10 @@ class Client:
 
     def _read(self, location: str, url: str, access: Access, allow: tuple[str, ...]) -> Wsdl:
         places = Places(location, allow)
-
-        def fetch(url: str) -> bytes:
-            return self._fetch(url, places)
-
-        documents = Documents(places, access, where=self._where, fetch=fetch, root_url=url if is_web(url) else None)
+        documents = Documents(
+            places, access, where=self._where, client=self.http, root_url=url if is_web(url) else None
+        )
         return read_wsdl(location, documents, where=self._where, needed_for="burler.soap.Client")
-
-    def _fetch(self, url: str, places: Places) -> bytes:
-        """A document of the WSDL, with the client's patience and credentials, but only from where it may be."""
-        for _ in range(MOST_REDIRECTS + 1):
-            reply = self.http.get(
-                url, headers=XML, endpoint="WSDL", allow_statuses=REDIRECTS, max_response_bytes=MOST_BYTES
-            )
-            if reply.status_code not in REDIRECTS:
-                return bytes(reply.content)
-            url = places.redirect(url, reply.headers.get("Location", ""), what=self._where)
-        raise DeclarationError(f"{self._where} redirects without an end.")
 
     def _address(self, location: str, given: str | None) -> str:
         """Where calls go. A WSDL that came over the web says so itself, and passwords go there: so it is taken at
