@@ -134,8 +134,8 @@ def _origin(url: str) -> tuple[str, str]:
 
 def in_time(work: Callable[[], Any], named: str) -> Any:
     """What ``work``, which asks a server, gives, if it ends in time. A server that sends a byte now and then keeps
-    every read alive, that of the headers too, so the whole is timed from outside; a thread that is given up ends with its
-    server."""
+    every read alive, that of the headers too, so the whole is timed from outside; a thread that is given up ends with
+    its server."""
     answer: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
 
     def run() -> None:
