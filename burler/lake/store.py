@@ -35,9 +35,10 @@ def open_store(url: str, *, must_exist: bool = False, options: Mapping[str, Any]
     """
     location = Location.parse(url, WORDS, options)
     if location.scheme == "memory":
-        from burler.storage.memory import MemoryStore
+        from burler.storage.memory import ConnectMemory
+        from burler.storage.objects import ObjectStore
 
-        memory = MemoryStore(location.url.partition("://")[2])
+        memory = ObjectStore(location, ConnectMemory())
         if must_exist and not memory.look("raw"):
             raise UsageError(f"there is no lake at {url}: nothing is in it, and it ends with its process.")
         return memory

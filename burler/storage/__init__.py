@@ -1,6 +1,6 @@
-"""Where bytes lie: one interface (``base``) for a folder (``local``), this process (``memory``), and objects
-(``objects``) in a ``bucket`` of ``s3``, ``gcs``, ``azure`` or ``fsspec_store``. URLs: ``location``; errors of stores:
-``faults``.
+"""Where bytes lie: one interface (``base``) for a folder (``local``), and for objects (``objects``) in a ``bucket`` of
+``s3``, ``gcs``, ``azure``, ``fsspec_store`` or this process (``memory``). URLs: ``location``; errors of stores:
+``faults``; when files changed: ``times``.
 """
 
 from __future__ import annotations

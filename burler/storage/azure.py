@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from burler.extras import require
 from burler.storage.base import StoredFile
-from burler.storage.bucket import ABSENT, MARK, FilesystemBucket, Head, Piece, Verdict
+from burler.storage.bucket import ABSENT, MARK, FilesystemBucket, ObjectInfo, ObjectPart, Verdict
 from burler.storage.faults import open_filesystem
 from burler.storage.location import Location
 
@@ -51,24 +51,24 @@ class AzureBucket(FilesystemBucket):
             return Verdict.LOST
         return Verdict.WRONG
 
-    def get(self, key: str, start: int, stop: int | None) -> Piece:
+    def get(self, key: str, start: int, stop: int | None) -> ObjectPart:
         """See ``Bucket.get``."""
         length = None if stop is None else stop - start
 
-        async def read(client: Any) -> Piece:
+        async def read(client: Any) -> ObjectPart:
             found = await client.download_blob(offset=start, length=length, **_ONCE)
             about = found.properties
-            return Piece(await found.readall(), about.etag, int(about.size) if stop is None else _whole(about))
+            return ObjectPart(await found.readall(), about.etag, int(about.size) if stop is None else _whole(about))
 
         return self._ask(key, read, _WHOLE_BYTES if length is None else length)
 
-    def head(self, key: str) -> Head:
+    def head(self, key: str) -> ObjectInfo:
         """See ``Bucket.head``."""
 
-        async def look(client: Any) -> Head:
+        async def look(client: Any) -> ObjectInfo:
             found = await client.get_blob_properties(**_ONCE)
             marks = {name.lower(): value for name, value in (found.metadata or {}).items()}
-            return Head(found.etag, found.size, marks.get(MARK, ""))
+            return ObjectInfo(found.etag, found.size, marks.get(MARK, ""))
 
         return self._ask(key, look)
 

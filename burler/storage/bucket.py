@@ -32,6 +32,7 @@ ABSENT = ""
 _WORD_SECONDS = 5.0
 _SHORTEST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 5.0
+_CLOCK = Clock()
 
 
 class Verdict(enum.Enum):
@@ -47,7 +48,7 @@ class Verdict(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ObjectInfo:
     """What a store says of one object without its content."""
 
     tag: str
@@ -56,7 +57,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ObjectPart:
     """A part of an object, and what it is a part of."""
 
     data: bytes
@@ -95,10 +96,10 @@ class Bucket(Protocol):
     def verdict(self, error: BaseException) -> Verdict:
         """What an error of this bucket's library means."""
 
-    def get(self, key: str, start: int, stop: int | None) -> Piece:
+    def get(self, key: str, start: int, stop: int | None) -> ObjectPart:
         """Bytes of an object from ``start`` to before ``stop``, or to its end."""
 
-    def head(self, key: str) -> Head:
+    def head(self, key: str) -> ObjectInfo:
         """What is known of an object."""
 
     def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:
@@ -127,18 +128,15 @@ class Bucket(Protocol):
         """Abort an upload; fine if it has ended."""
 
 
-class FilesystemBucket:
-    """What all buckets share that stand on a store of fsspec's."""
-
-    def __init__(self, filesystem: Any, bucket: str) -> None:
-        self._fs, self._bucket = filesystem, bucket
+class SimpleBucket:
+    """Of a bucket what most have not."""
 
     def try_upload(self, key: str) -> None:
         """Nothing: there is no way to ask."""
 
     def sign(self, key: str, seconds: int) -> str:
         """See ``Bucket.sign``."""
-        return str(self._fs.sign(f"{self._bucket}/{key}" if self._bucket else key, expiration=seconds))
+        raise NotImplementedError
 
     def uploads(self, prefix: str) -> Iterable[Upload]:
         """None: parts go by themselves, or there are none."""
@@ -148,33 +146,37 @@ class FilesystemBucket:
         """See ``Bucket.abort``."""
 
 
-class Asking:
+class FilesystemBucket(SimpleBucket):
+    """A bucket that stands on a store of fsspec's."""
+
+    def __init__(self, filesystem: Any, bucket: str) -> None:
+        self._fs, self._bucket = filesystem, bucket
+
+    def sign(self, key: str, seconds: int) -> str:
+        """See ``Bucket.sign``."""
+        return str(self._fs.sign(f"{self._bucket}/{key}" if self._bucket else key, expiration=seconds))
+
+
+class Retry:
     """Makes calls again where that helps, and no longer than one's patience.
 
     Args:
         verdict: of an error.
         patience_seconds: for one call with all its tries.
-        pace: time and chance; the system's by default.
     """
 
     def __init__(
-        self,
-        verdict: Callable[[BaseException], Verdict],
-        *,
-        patience_seconds: float | None = None,
-        pace: Clock | None = None,
+        self, verdict: Callable[[BaseException], Verdict], *, patience_seconds: float = PATIENCE_SECONDS
     ) -> None:
-        self.verdict = verdict
-        self.patience_seconds = PATIENCE_SECONDS if patience_seconds is None else patience_seconds
-        self.pace = pace or Clock()
+        self.verdict, self.patience_seconds = verdict, patience_seconds
 
-    def ask(self, place: str, call: Callable[[], Result]) -> Result:
+    def call(self, place: str, call: Callable[[], Result]) -> Result:
         """What ``call`` gives, which may be made any number of times.
 
         Raises:
             Exception: what the last try has raised.
         """
-        tries = _Tries(self, place)
+        tries = _Tries(self.patience_seconds, place)
         while True:
             try:
                 return call()
@@ -186,7 +188,7 @@ class Asking:
         self,
         place: str,
         call: Callable[[str], str],
-        seen: Callable[[], Head | None],
+        seen: Callable[[], ObjectInfo | None],
         refused: Callable[[Verdict], Exception | None],
     ) -> str:
         """The tag of an object that ``call`` writes under a condition, with the mark it is given.
@@ -199,7 +201,7 @@ class Asking:
             OutcomeUnknown: no answer came, and there is none about the object either. And what ``refused`` gives, and
                 what the store raises.
         """
-        mark, lost, tries = secrets.token_hex(12), False, _Tries(self, place)
+        mark, lost, tries = secrets.token_hex(12), False, _Tries(self.patience_seconds, place)
         while True:
             try:
                 return call(mark)
@@ -219,9 +221,9 @@ class Asking:
                     raise OutcomeUnknown(_unknown(place)) from error
                 raise
 
-    def _seen(self, place: str, seen: Callable[[], Head | None]) -> Head | None:
+    def _seen(self, place: str, seen: Callable[[], ObjectInfo | None]) -> ObjectInfo | None:
         try:
-            return self.ask(place, seen)
+            return self.call(place, seen)
         except Exception as error:
             raise OutcomeUnknown(_unknown(place)) from error
 
@@ -229,22 +231,21 @@ class Asking:
 class _Tries:
     """The waits between the tries of one call."""
 
-    def __init__(self, asking: Asking, place: str) -> None:
-        self._asking, self._place = asking, place
-        self._begun, self._count, self._told = asking.pace.monotonic(), 0, False
+    def __init__(self, patience_seconds: float, place: str) -> None:
+        self._patience, self._place = min(patience_seconds, patience_left()), place
+        self._begun, self._count, self._told = _CLOCK.monotonic(), 0, False
 
     def wait(self) -> bool:
         """Wait before the next try; False: patience has ended, and there is none."""
-        asking, past = self._asking, self._asking.pace.monotonic() - self._begun
-        patience = min(asking.patience_seconds, patience_left())
-        if past >= patience:
+        past = _CLOCK.monotonic() - self._begun
+        if past >= self._patience:
             return False
         if past >= _WORD_SECONDS and not self._told:
             self._told = True
-            logger.warning("%s: no good answer for %.0f seconds; given up after %g.", self._place, past, patience)
+            logger.warning("%s: no good answer for %.0f seconds; given up after %g.", self._place, past, self._patience)
         longest = min(_LONGEST_WAIT_SECONDS, _SHORTEST_WAIT_SECONDS * 2 ** min(self._count, 20))
         self._count += 1
-        asking.pace.sleep(asking.pace.uniform(longest / 2, longest))
+        _CLOCK.sleep(_CLOCK.uniform(longest / 2, longest))
         return True
 
 

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 from burler.errors import UsageError
 from burler.storage.base import UNKNOWN_TIME, StoredFile, hidden_name
-from burler.storage.bucket import FilesystemBucket, Head, Piece, Verdict
+from burler.storage.bucket import FilesystemBucket, ObjectInfo, ObjectPart, Verdict
 from burler.storage.faults import open_filesystem
 from burler.storage.location import Location
 from burler.storage.times import modified_seconds
@@ -56,22 +56,22 @@ class FsspecBucket(FilesystemBucket):
         return Verdict.WRONG
 
     @_one_at_a_time
-    def get(self, key: str, start: int, stop: int | None) -> Piece:
+    def get(self, key: str, start: int, stop: int | None) -> ObjectPart:
         """See ``Bucket.get``."""
         size = int(self._fs.info(key)["size"])
         data = self._fs.cat_file(key, start=start, end=size if stop is None else min(stop, size)) if size else b""
         # Parts have no tag of their own: a file that is read in parts is a data file, and never changes.
-        return Piece(bytes(data), _tag(data) if stop is None else "", size)
+        return ObjectPart(bytes(data), _tag(data) if stop is None else "", size)
 
     @_one_at_a_time
-    def head(self, key: str) -> Head:
+    def head(self, key: str) -> ObjectInfo:
         """See ``Bucket.head``."""
         tag, size = hashlib.sha256(), 0
         with self._fs.open(key, "rb") as file:
             while block := file.read(_BLOCK_BYTES):
                 tag.update(block)
                 size += len(block)
-        return Head(tag.hexdigest(), size, "")
+        return ObjectInfo(tag.hexdigest(), size, "")
 
     @_one_at_a_time
     def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 from burler.storage.base import StoredFile
-from burler.storage.bucket import MARK, FilesystemBucket, Head, Piece, Verdict
+from burler.storage.bucket import MARK, FilesystemBucket, ObjectInfo, ObjectPart, Verdict
 from burler.storage.faults import open_filesystem
 from burler.storage.location import Location
 
@@ -52,19 +52,19 @@ class GcsBucket(FilesystemBucket):
             return Verdict.LOST
         return Verdict.WRONG
 
-    def get(self, key: str, start: int, stop: int | None) -> Piece:
+    def get(self, key: str, start: int, stop: int | None) -> ObjectPart:
         """See ``Bucket.get``."""
         part = {} if not start and stop is None else {"Range": f"bytes={start}-{'' if stop is None else stop - 1}"}
         size = PART_BYTES if stop is None else stop - start
         headers, data = self._call("GET", self._object, key, size=size, alt="media", headers=part)
         whole = headers.get("Content-Range", "").rpartition("/")[2]
         tag = headers.get("X-Goog-Generation") or self.head(key).tag  # imitations leave it out
-        return Piece(data, tag, int(whole) if whole.isdigit() else len(data))
+        return ObjectPart(data, tag, int(whole) if whole.isdigit() else len(data))
 
-    def head(self, key: str) -> Head:
+    def head(self, key: str) -> ObjectInfo:
         """See ``Bucket.head``."""
         found = self._json("GET", self._object, key, fields="generation,size,metadata")
-        return Head(str(found["generation"]), int(found["size"]), (found.get("metadata") or {}).get(MARK, ""))
+        return ObjectInfo(str(found["generation"]), int(found["size"]), (found.get("metadata") or {}).get(MARK, ""))
 
     def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:
         """See ``Bucket.put``. A data file that is big goes in parts, under the condition with which it was begun."""

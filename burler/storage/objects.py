@@ -31,7 +31,7 @@ from burler.storage.base import (
     hidden_name,
     is_hidden,
 )
-from burler.storage.bucket import ABSENT, START_PATIENCE_SECONDS, Asking, Bucket, Head, Piece, Verdict
+from burler.storage.bucket import ABSENT, START_PATIENCE_SECONDS, Bucket, ObjectInfo, ObjectPart, Retry, Verdict
 from burler.storage.faults import faults, is_forbidden
 from burler.storage.location import Location
 
@@ -46,15 +46,12 @@ class ObjectStore:
         connect: makes the bucket.
         probing: find out whether the bucket keeps conditions before anything rests on it; else it is taken to keep them
             until it says that it knows none: enough for those who only create, under names of their own.
-        patience_seconds: how long one call is tried; None: the usual.
     """
 
-    def __init__(
-        self, location: Location, connect: Connect, *, probing: bool = True, patience_seconds: float | None = None
-    ) -> None:
-        self._location, self._connect, self._probing, self._patience = location, connect, probing, patience_seconds
-        self._connected: tuple[int, Bucket, str, Asking] | None = None
-        self._held: Held | None = None
+    def __init__(self, location: Location, connect: Connect, *, probing: bool = True) -> None:
+        self._location, self._connect, self._probing = location, connect, probing
+        self._connected: tuple[int, Bucket, str, Retry] | None = None
+        self._held: Conditions | None = None
         self._calls()
 
     @property
@@ -77,7 +74,7 @@ class ObjectStore:
         """See ``Store.look``."""
         bucket, prefix, early = self._early(folder)
         with self._faults(self.url, "looked at", at_start=True):
-            page, after = early.ask(self.url, lambda: bucket.list(prefix, "", 1))
+            page, after = early.call(self.url, lambda: bucket.list(prefix, "", 1))
         return bool(page or after)
 
     def try_writing(self, folder: str, /) -> None:
@@ -85,11 +82,11 @@ class ObjectStore:
         bucket, prefix, early = self._early(folder)
         with self._faults(self.url, "looked at", at_start=True):
             try:
-                early.ask(self.url, lambda: bucket.list(prefix, "", 1))
+                early.call(self.url, lambda: bucket.list(prefix, "", 1))
             except Exception as error:
                 if not is_forbidden(error):
                     raise
-                early.ask(self.url, lambda: bucket.try_upload(f"{prefix}{hidden_name()}"))
+                early.call(self.url, lambda: bucket.try_upload(f"{prefix}{hidden_name()}"))
 
     def sign(self, path: str, seconds: int, /) -> str:
         """See ``FileStore.sign``."""
@@ -109,13 +106,13 @@ class ObjectStore:
         self, folder: str, wanted: Callable[[str], bool], /, *, before: float, dry_run: bool = False
     ) -> Iterator[StoredFile]:
         """See ``FileStore.abort_uploads``."""
-        bucket, prefix, asking = self._calls()
+        bucket, prefix, retry = self._calls()
         inside = self._folder(folder)
         with self._faults(self.locate(folder) if folder else self.url, "cleaned", at_start=True):
             for upload in list(bucket.uploads(inside)):
                 if upload.begun < before and wanted(upload.key[len(inside) :]):
                     if not dry_run:
-                        asking.ask(self.url, functools.partial(bucket.abort, upload))
+                        retry.call(self.url, functools.partial(bucket.abort, upload))
                     yield StoredFile(upload.key[len(prefix) :], 0, upload.begun)
 
     def read(self, path: str, /) -> Blob | None:
@@ -136,7 +133,7 @@ class ObjectStore:
 
     def delete(self, path: str, /, *, tag: str) -> None:
         """Compare and delete; see ``Store.delete``."""
-        bucket, _, asking = self._calls()
+        bucket, _, retry = self._calls()
         key, place, lost = self._key(path), self.locate(path), False
         condition = tag if self._keeps().deletes else None
 
@@ -153,7 +150,7 @@ class ObjectStore:
             if _tag(self._head(path)) != tag:
                 raise Conflict(place)
             try:
-                asking.ask(place, act)
+                retry.call(place, act)
             except Exception as error:
                 verdict = bucket.verdict(error)
                 if verdict in (Verdict.MISSING, Verdict.REFUSED):
@@ -168,11 +165,11 @@ class ObjectStore:
 
     def remove(self, path: str, /) -> None:
         """Remove an object; fine if it is not there."""
-        bucket, _, asking = self._calls()
+        bucket, _, retry = self._calls()
         key, place = self._key(path), self.locate(path)
         with self._faults(place, "removed"):
             try:
-                asking.ask(place, lambda: bucket.delete(key, condition=None))
+                retry.call(place, lambda: bucket.delete(key, condition=None))
             except Exception as error:
                 if bucket.verdict(error) is not Verdict.MISSING:
                     raise
@@ -191,10 +188,10 @@ class ObjectStore:
 
     def folders(self, folder: str, /) -> list[str]:
         """Names of the visible folders directly inside ``folder``, sorted."""
-        bucket, _, asking = self._calls()
+        bucket, _, retry = self._calls()
         prefix, place = self._folder(folder), self.locate(folder) if folder else self.url
         with self._faults(place, "listed"):
-            names = asking.ask(place, lambda: bucket.folders(prefix))
+            names = retry.call(place, lambda: bucket.folders(prefix))
         return sorted(name for name in names if name and not is_hidden(name))
 
     def new_file(self, folder: str, /, name: str = "") -> SpooledFile:
@@ -219,30 +216,28 @@ class ObjectStore:
         """None: no store knows which processes live."""
         self._key(path)
 
-    def _calls(self) -> tuple[Bucket, str, Asking]:
+    def _calls(self) -> tuple[Bucket, str, Retry]:
         """The bucket of this process, what stands before each path, and how calls are made."""
         if self._connected is None or self._connected[0] != os.getpid():
             bucket, path = self._connect(self._location)
-            asking = Asking(bucket.verdict, patience_seconds=self._patience)
-            self._connected = (os.getpid(), bucket, f"{path}/" if path else "", asking)
+            self._connected = (os.getpid(), bucket, f"{path}/" if path else "", Retry(bucket.verdict))
         return self._connected[1:]
 
-    def _early(self, folder: str) -> tuple[Bucket, str, Asking]:
+    def _early(self, folder: str) -> tuple[Bucket, str, Retry]:
         """As ``_calls``, of a folder, with the patience of the first question."""
-        bucket, _, asking = self._calls()
-        patience = min(asking.patience_seconds, START_PATIENCE_SECONDS)
-        return bucket, self._folder(folder), Asking(asking.verdict, patience_seconds=patience)
+        bucket = self._calls()[0]
+        return bucket, self._folder(folder), Retry(bucket.verdict, patience_seconds=START_PATIENCE_SECONDS)
 
-    def _keeps(self) -> Held:
+    def _keeps(self) -> Conditions:
         if self._held is None:
-            bucket, _, asking = self._calls()
+            bucket, _, retry = self._calls()
             if bucket.keeps_conditions is not None:
-                self._held = Held(bucket.keeps_conditions, bucket.keeps_conditions)
+                self._held = Conditions(bucket.keeps_conditions, bucket.keeps_conditions)
             elif not self._probing:
-                return Held(True, True)
+                return Conditions(True, True)
             else:
                 with self._faults(self.url, "written", at_start=True):
-                    self._held = _probed(bucket, asking, self._key(PROBE_FOLDER), self.url)
+                    self._held = _probed(bucket, retry, self._key(PROBE_FOLDER), self.url)
         return self._held
 
     def _faults(self, place: str, doing: str, **more: bool) -> contextlib.AbstractContextManager[None]:
@@ -256,12 +251,12 @@ class ObjectStore:
         """What the keys of a folder's files begin with."""
         return f"{self._key(folder)}/" if folder else self._calls()[1]
 
-    def _fetch(self, path: str, start: int, stop: int | None) -> Piece:
-        bucket, _, asking = self._calls()
+    def _fetch(self, path: str, start: int, stop: int | None) -> ObjectPart:
+        bucket, _, retry = self._calls()
         key, place = self._key(path), self.locate(path)
         with self._faults(place, "read", missing_is_an_answer=True):
             try:
-                return asking.ask(place, lambda: bucket.get(key, start, stop))
+                return retry.call(place, lambda: bucket.get(key, start, stop))
             except Exception as error:
                 verdict = bucket.verdict(error)
                 if verdict is Verdict.MISSING:
@@ -271,12 +266,12 @@ class ObjectStore:
             head = self._head(path)
             if head is None:
                 raise FileNotFoundError(place)
-            return Piece(b"", head.tag, 0)
+            return ObjectPart(b"", head.tag, 0)
 
-    def _head(self, path: str) -> Head | None:
-        bucket, _, asking = self._calls()
+    def _head(self, path: str) -> ObjectInfo | None:
+        bucket, _, retry = self._calls()
         try:
-            return asking.ask(self.locate(path), lambda: bucket.head(self._key(path)))
+            return retry.call(self.locate(path), lambda: bucket.head(self._key(path)))
         except Exception as error:
             if bucket.verdict(error) is Verdict.MISSING:
                 return None
@@ -284,7 +279,7 @@ class ObjectStore:
 
     def _write(self, path: str, body: BinaryIO, size: int, condition: str) -> str:
         """Write under a condition; where the store keeps none, look first."""
-        bucket, _, asking = self._calls()
+        bucket, _, retry = self._calls()
         key, place = self._key(path), self.locate(path)
 
         taken: Exception = FileExistsError(place) if condition == ABSENT else Conflict(place)
@@ -295,7 +290,7 @@ class ObjectStore:
                 raise taken
             kept = condition if conditional else None
             try:
-                return asking.write(
+                return retry.write(
                     place,
                     lambda mark: bucket.put(key, body, size, mark=mark, condition=kept),
                     lambda: self._head(path),
@@ -304,7 +299,7 @@ class ObjectStore:
             except Exception as error:
                 if self._probing or not conditional or bucket.verdict(error) is not Verdict.UNSUPPORTED:
                     raise
-            self._held = Held(False, False)
+            self._held = Conditions(False, False)
             return self._write(path, body, size, condition)
 
     def _publish(self, path: str, body: BinaryIO, size: int) -> None:
@@ -312,11 +307,11 @@ class ObjectStore:
 
     def _listed(self, begin: str, hidden: bool, place: str) -> Iterator[StoredFile]:
         """Objects whose keys begin so, as they come; ``path`` is the key. Folders' own objects are left out."""
-        bucket, _, asking = self._calls()
+        bucket, _, retry = self._calls()
         after = ""
         while True:
             with self._faults(place, "listed"):
-                page, after = asking.ask(place, functools.partial(bucket.list, begin, after))
+                page, after = retry.call(place, functools.partial(bucket.list, begin, after))
             for file in page:
                 inside = file.path[len(begin) :]
                 if inside and not inside.endswith("/") and (hidden or not is_hidden(inside)):
@@ -325,7 +320,7 @@ class ObjectStore:
                 return
 
 
-def _tag(head: Head | None) -> str:
+def _tag(head: ObjectInfo | None) -> str:
     return ABSENT if head is None else head.tag
 
 
@@ -391,7 +386,7 @@ MOST_BYTES = 4 << 20
 """Of an object at once. Two such blocks are held in memory."""
 _BUFFER_BYTES = 64 << 10
 
-Fetch = Callable[[int, int], Piece]
+Fetch = Callable[[int, int], ObjectPart]
 """(start, stop) -> those bytes. Raises burler's errors."""
 
 
@@ -413,7 +408,7 @@ class _Ahead(threading.Thread):
     def __init__(self, fetch: Fetch, start: int, stop: int) -> None:
         super().__init__(name="store-read-ahead", daemon=True)
         self._range, self._fetch = (start, stop), fetch
-        self._piece: Piece | None = None
+        self._piece: ObjectPart | None = None
         self._error: BaseException | None = None
         self.start()
 
@@ -423,7 +418,7 @@ class _Ahead(threading.Thread):
         except BaseException as error:
             self._error = error
 
-    def result(self) -> Piece:
+    def result(self) -> ObjectPart:
         self.join()
         if self._error is not None:
             raise self._error
@@ -483,7 +478,7 @@ _CONTENT = b"burler looks whether this store keeps conditions"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Conditions:
     """What a store was seen to keep.
 
     Attributes:
@@ -495,7 +490,7 @@ class Held:
     deletes: bool
 
 
-def _probed(bucket: Bucket, asking: Asking, folder: str, url: str) -> Held:
+def _probed(bucket: Bucket, retry: Retry, folder: str, url: str) -> Conditions:
     """Try a bucket: create twice, replace with a wrong tag and with the right one, delete with a wrong tag.
 
     Args:
@@ -504,39 +499,39 @@ def _probed(bucket: Bucket, asking: Asking, folder: str, url: str) -> Held:
     """
     key = f"{folder}/.burler-probe-{secrets.token_hex(8)}"
     try:
-        writes = _writes(bucket, asking, key, url)
-        deletes = writes and _deletes(bucket, asking, key, url)
+        writes = _writes(bucket, retry, key, url)
+        deletes = writes and _deletes(bucket, retry, key, url)
     finally:
         with contextlib.suppress(Exception):
             bucket.delete(key, condition=None)
     if writes and not deletes:
         logger.info("%s: this store removes files without a condition; it is looked at first.", url)
-    return Held(writes, deletes)
+    return Conditions(writes, deletes)
 
 
-def _writes(bucket: Bucket, asking: Asking, key: str, url: str) -> bool:
+def _writes(bucket: Bucket, retry: Retry, key: str, url: str) -> bool:
     def put(condition: str) -> Verdict | None:
         body = io.BytesIO(_CONTENT)
-        return _outcome(bucket, asking, url, lambda: bucket.put(key, body, len(_CONTENT), mark="", condition=condition))
+        return _outcome(bucket, retry, url, lambda: bucket.put(key, body, len(_CONTENT), mark="", condition=condition))
 
     if put(ABSENT) is Verdict.UNSUPPORTED or put(ABSENT) is not Verdict.REFUSED:
         return False
     if put(bucket.wrong_tag) not in (Verdict.REFUSED, Verdict.MISSING):
         return False
-    return put(asking.ask(url, lambda: bucket.head(key)).tag) is None
+    return put(retry.call(url, lambda: bucket.head(key)).tag) is None
 
 
-def _deletes(bucket: Bucket, asking: Asking, key: str, url: str) -> bool:
+def _deletes(bucket: Bucket, retry: Retry, key: str, url: str) -> bool:
     def delete() -> None:
         bucket.delete(key, condition=bucket.wrong_tag)
 
-    return _outcome(bucket, asking, url, delete) is Verdict.REFUSED
+    return _outcome(bucket, retry, url, delete) is Verdict.REFUSED
 
 
-def _outcome(bucket: Bucket, asking: Asking, url: str, act: object) -> Verdict | None:
+def _outcome(bucket: Bucket, retry: Retry, url: str, act: Callable[[], object]) -> Verdict | None:
     """How a call ended; None: it was done."""
     try:
-        asking.ask(url, act)  # type: ignore[arg-type]
+        retry.call(url, act)
     except Exception as error:
         verdict = bucket.verdict(error)
         if verdict in (Verdict.REFUSED, Verdict.UNSUPPORTED, Verdict.MISSING):

@@ -2,7 +2,7 @@
 
 s3fs' own ways to write are not used: its exclusive creation of an empty object is not exclusive, and of a big one the
 condition goes to the wrong call; it asks again on its own when a reply gets lost, and does not when S3 asks for it
-(409). Here each call is made once, and ``bucket.Asking`` decides what comes next.
+(409). Here each call is made once, and ``bucket.Retry`` decides what comes next.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from burler.storage.base import StoredFile
-from burler.storage.bucket import ABSENT, MARK, Asking, FilesystemBucket, Head, Piece, Upload, Verdict
+from burler.storage.bucket import ABSENT, MARK, FilesystemBucket, ObjectInfo, ObjectPart, Retry, Upload, Verdict
 from burler.storage.faults import open_filesystem, store_code
 from burler.storage.location import Location
 
@@ -53,7 +53,7 @@ class S3Bucket(FilesystemBucket):
 
     def __init__(self, filesystem: Any, bucket: str) -> None:
         super().__init__(filesystem, bucket)
-        self._parts = Asking(self._part_verdict)
+        self._parts = Retry(self._part_verdict)
         # Directory buckets (S3 Express) list in no order.
         self.in_order = not bucket.endswith("--x-s3")
 
@@ -75,21 +75,21 @@ class S3Bucket(FilesystemBucket):
             return Verdict.LOST
         return Verdict.MISSING if isinstance(error, FileNotFoundError) else Verdict.WRONG
 
-    def get(self, key: str, start: int, stop: int | None) -> Piece:
+    def get(self, key: str, start: int, stop: int | None) -> ObjectPart:
         """See ``Bucket.get``."""
         from fsspec.asyn import sync
 
         part = {} if not start and stop is None else {"Range": f"bytes={start}-{'' if stop is None else stop - 1}"}
         what = {"Bucket": self._bucket, "Key": key, **part}
         size = _READ_WHOLE_BYTES if stop is None else stop - start
-        found: Piece = sync(self._fs.loop, _read, self._fs, what, timeout=_seconds(size))
+        found: ObjectPart = sync(self._fs.loop, _read, self._fs, what, timeout=_seconds(size))
         return found
 
-    def head(self, key: str) -> Head:
+    def head(self, key: str) -> ObjectInfo:
         """See ``Bucket.head``."""
         found = self._call("head_object", Key=key)
         marks = {name.lower(): value for name, value in (found.get("Metadata") or {}).items()}
-        return Head(found["ETag"], found["ContentLength"], marks.get(MARK, ""))
+        return ObjectInfo(found["ETag"], found["ContentLength"], marks.get(MARK, ""))
 
     def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:
         """See ``Bucket.put``. A data file that is big goes in parts; what replaces another object goes at once, since
@@ -163,7 +163,7 @@ class S3Bucket(FilesystemBucket):
             for number in range(1, -(-size // part_bytes) + 1):
                 content = body.read(part_bytes)
                 part = {**upload, "PartNumber": number, "Body": content, "size": len(content)}
-                sent = self._parts.ask(key, functools.partial(self._call, "upload_part", **part))
+                sent = self._parts.call(key, functools.partial(self._call, "upload_part", **part))
                 parts.append({"PartNumber": number, "ETag": sent["ETag"]})
             every = {**upload, "MultipartUpload": {"Parts": parts}, **kept}
             done = self._call("complete_multipart_upload", size=size, **every)
@@ -182,14 +182,14 @@ class S3Bucket(FilesystemBucket):
         return self._fs.call_s3(method, timeout=_seconds(size), Bucket=self._bucket, **more)
 
 
-async def _read(filesystem: Any, what: Mapping[str, Any]) -> Piece:
+async def _read(filesystem: Any, what: Mapping[str, Any]) -> ObjectPart:
     found = await filesystem._call_s3("get_object", **what)
     try:
         data = await found["Body"].read()
     finally:
         found["Body"].close()
     size = found.get("ContentRange", "").rpartition("/")[2]
-    return Piece(data, found["ETag"], int(size) if size.isdigit() else len(data))
+    return ObjectPart(data, found["ETag"], int(size) if size.isdigit() else len(data))
 
 
 def _is_broken_off(error: BaseException) -> bool:

@@ -321,7 +321,7 @@ def test_a_lake_in_memory_is_one_for_each_name() -> None:
     assert list(same.walk("raw")) == ["raw/a"] and list(other.walk("raw")) == []
     with pytest.raises(UsageError, match="there is no lake at memory://other"):
         open_store("memory://other", must_exist=True)
-    with pytest.raises(TypeError, match="can't be sent to another process"):
+    with pytest.raises(TypeError, match="a store in memory can't be sent to another process"):
         pickle.dumps(one)
 
 
