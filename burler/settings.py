@@ -5,12 +5,12 @@ Settings stand in the tap's config beside the tap's own keys.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
+from burler import times
 from burler.batch_config import BatchConfig, read_batch_config
 from burler.errors import ConfigError
 
@@ -292,7 +292,7 @@ def read_value(name: str, value: Any, *, null: bool = True) -> Any:
         value = _number(value, int if kind == "int" else float, item.metadata["zero"], _most(name, kind), ending)
     if item.metadata["choices"] and value not in item.metadata["choices"]:
         raise ValueError(f"one of {', '.join(item.metadata['choices'])}")
-    if name == "start_date" and not _is_moment(value):
+    if name == "start_date" and times.strict(value) is None:
         raise ValueError("an RFC 3339 date-time with a zone, as 2024-01-02T03:04:05Z")
     return value
 
@@ -305,13 +305,6 @@ def _is_word_for_null(item: Field[Any], value: Any) -> bool:
     if not isinstance(value, str) or str(item.type).startswith("str"):  # of text, "none" may be a name
         return False
     return value.strip().lower() in (("null", "none", "forever") if item.metadata["null"] else ("null", "none"))
-
-
-def _is_moment(text: str) -> bool:
-    try:
-        return dt.datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
 
 
 def _truth(value: Any) -> bool:

@@ -26,6 +26,7 @@ LAYERS = (
         "regex",
         "hangups",
         "clock",
+        "times",
         "localfile",
         "call",
         "paths",

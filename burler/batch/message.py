@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, cast
 
+from burler import times
 from burler.batch_config import CODECS, FORMATS
 from burler.errors import BatchError
 from burler.formats.names import COMPRESSIONS
@@ -134,18 +135,11 @@ def _count(said: Any, key: str, stream: str) -> int | None:
 def _moment(said: Any, stream: str) -> dt.datetime | None:
     if said is None:
         return None
-    try:
-        moment = dt.datetime.fromisoformat(said)
-        if moment.tzinfo is None:
-            return moment.replace(tzinfo=dt.UTC)
-        moment.astimezone(dt.UTC)  # as it is written into RECORDs
-    except (TypeError, ValueError):
-        fact = "must be an RFC 3339 date-time"
-    except OverflowError:
-        fact = "must be within the years 1 to 9999 in UTC"
-    else:
-        return moment
-    raise BatchError(f"stream '{stream}': the 'time_extracted' of a BATCH {fact}, not {said!r:.60}")
+    moment = times.lenient_moment(said)
+    if moment is None:
+        fact = "must be an RFC 3339 date-time, within the years 1 to 9999 in UTC"
+        raise BatchError(f"stream '{stream}': the 'time_extracted' of a BATCH {fact}, not {said!r:.60}")
+    return moment
 
 
 def _stats(said: Any, files: int, stream: str) -> tuple[tuple[int | None, int], ...] | None:

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
 
+from burler import times
 from burler.batch.allowed import Allowed
 from burler.batch.decoders import Page, decode
 from burler.batch.demands import with_keys
@@ -28,7 +29,7 @@ from burler.batch.message import AGAIN, batch_of
 from burler.batch.urls import open_url, shown, size_of_url
 from burler.errors import BatchError, BurlerError, MessageError, MissingExtra
 from burler.extras import require
-from burler.singer.messages import Batch, Schema, encode, format_time, parse_line
+from burler.singer.messages import Batch, Schema, encode, parse_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -267,7 +268,7 @@ def _is_counted_by_size(batch: Batch) -> bool:
 def record_lines(lines: bytes, stream: str, time_extracted: dt.datetime | None, version: int | None) -> bytes:
     """Bare rows as RECORD lines: what stands in a row stays as it is."""
     prefix = b'{"type":"RECORD","stream":' + encode(stream) + b',"record":'
-    suffix = b"" if time_extracted is None else b',"time_extracted":"' + format_time(time_extracted).encode() + b'"'
+    suffix = b"" if time_extracted is None else f',"time_extracted":"{times.format_time(time_extracted)}"'.encode()
     if version is not None:
         suffix += b',"version":' + str(version).encode()
     end = suffix + b"}\n"

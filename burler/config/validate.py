@@ -6,7 +6,6 @@ that stays unknown is an error of the declaration, never passed over.
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 import re
 import sys
@@ -15,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from burler import times
 from burler.config.problems import Problems
 from burler.config.schemas import Schema
 from burler.config.sentences import say
@@ -177,25 +177,11 @@ def validate(validator: Any, config: dict[str, Any], problems: Problems, *, plac
 
 
 def _is_moment(value: Any) -> bool:
-    """RFC 3339 has a zone; digits of other scripts, weeks and ordinal days are ISO 8601 only."""
-    if not isinstance(value, str):
-        return True
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", value, re.ASCII):
-        return False
-    try:
-        dt.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", value.upper()))
-    except ValueError:
-        return False
-    return True
+    return not isinstance(value, str) or times.strict(value) is not None
 
 
 def _is_date(value: Any) -> bool:
-    if not isinstance(value, str):
-        return True
-    try:
-        return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII)) and bool(dt.date.fromisoformat(value))
-    except ValueError:
-        return False
+    return not isinstance(value, str) or times.is_date(value)
 
 
 # ---- keywords of later drafts, for a validator of draft 4 ---------------------------------------------------

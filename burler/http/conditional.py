@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from burler import times
 from burler.context import StreamRun, running
 from burler.errors import BurlerError, NotModified, PagingError
 from burler.http import unfollowed
 from burler.http.masking import mask_url
 from burler.pages import JsonPage
-from burler.pipeline.times import from_datetime
 from burler.source_state import ETAG, LAST_MODIFIED, POLLING, SourceStates
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _moment(text: str | None) -> str | None:
         return None
     if moment is None:
         return None
-    return from_datetime(moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC))
+    return times.rfc3339(moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC))
 
 
 def _imf(moment: str) -> str | None:

@@ -7,10 +7,10 @@ Read are ``X-RateLimit-Remaining`` and ``-Reset`` (also written ``X-Rate-Limit-`
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Iterator, Mapping
 
+from burler import times
 from burler.http.waits import first_numbers, http_date, number, sent_at
 
 _PREFIXES = ("X-RateLimit-", "RateLimit-", "X-Rate-Limit-")
@@ -64,11 +64,10 @@ def _reset(headers: Mapping[str, str], prefix: str, now: float) -> float | None:
         return (value / 1000 if value >= _MILLISECONDS_FROM else value) - sent_at(headers, now)
     at = http_date(text) if text else None
     if at is None:
-        try:
-            moment = datetime.datetime.fromisoformat(text)
-        except ValueError:
+        moment = times.lenient_moment(text)
+        if moment is None:
             return None
-        at = moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp()
+        at = moment.timestamp()
     return at - sent_at(headers, now)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from burler import times
 from burler.config.secrets import hide, raw_secrets
 from burler.config.writeback import has_file, is_apart, newer_in_file, save_now
 from burler.errors import CredentialsError, DeclarationError
@@ -197,8 +198,7 @@ def _seconds(given: Any) -> float | None:
     """A time of the config, RFC 3339 or seconds since 1970, as the latter."""
     try:
         if isinstance(given, str):
-            when = datetime.datetime.fromisoformat(given)
-            found = (when if when.tzinfo else when.replace(tzinfo=datetime.UTC)).timestamp()
+            found = times.lenient(given)[0].timestamp()
         elif isinstance(given, int | float) and not isinstance(given, bool):
             found = float(given)
         else:

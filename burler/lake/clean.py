@@ -23,9 +23,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from burler import times
 from burler.records.columns.strict import INT64, NeverClean, Plain, plain_record, record_type
 from burler.singer.messages import Vouched
-from burler.target.timestamps import is_normal
 
 _encode_lines = msgspec.json.Encoder(decimal_format="number").encode_lines
 Decode = Callable[[bytes | bytearray], Any]
@@ -152,7 +152,7 @@ def _message_type(record: Any) -> type:
 
 def _times_are_ours(decoded: list[Any]) -> bool:
     """``time_extracted`` is as the lake writes it; a page has few different ones."""
-    return all(map(is_normal, {message.time_extracted for message in decoded}))
+    return all(map(times.is_lake_form, {message.time_extracted for message in decoded}))
 
 
 def _in_utc(decoded: list[Any], moment: Callable[[Any], Any]) -> bool:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from burler import times
 from burler.errors import LakeError
 from burler.lake.clean import CleanCheck
 from burler.lake.datafile import CURE_DAMAGED, read_blocks
@@ -15,9 +16,7 @@ from burler.lake.envelope import decode_outermost
 from burler.lake.head import head_of
 from burler.lake.layout import parse_file_name
 from burler.lake.snapshot import FileStats
-from burler.singer.messages import format_time
 from burler.storage.base import Store
-from burler.target.timestamps import normalise_time
 
 Damage = Literal["missing", "hash", "torn", "message"]
 
@@ -131,8 +130,8 @@ class _Tally:
         messages = _messages(block[:-1].split(b"\n"))
         kinds = [message.type.upper() for message in messages]
         records = [message for message, kind in zip(messages, kinds, strict=True) if kind == "RECORD"]
-        times = {message.time_extracted for message in records}
-        known = {normalise_time(time)[0] for time in times if time is not None}
+        texts = {message.time_extracted for message in records}
+        known = {times.lake(text)[0] for text in texts if text is not None}
 
         if self._stranger is None and self._stream is not None:
             strange = (at for at, message in enumerate(messages, 1) if message.stream not in (None, self._stream))
@@ -141,7 +140,7 @@ class _Tally:
         for message, kind in zip(messages, kinds, strict=True):
             if kind == "ACTIVATE_VERSION":
                 self._activated = message.version
-        self._clean = self._clean and None not in times and self._fits(block, kinds, len(records))
+        self._clean = self._clean and None not in texts and self._fits(block, kinds, len(records))
         if known:
             low, high = self._times or (min(known), max(known))
             self._times = (min(low, *known), max(high, *known))
@@ -156,7 +155,7 @@ class _Tally:
             try:
                 message = decode_outermost(_decode_line, line)
                 if message.type.upper() == "RECORD" and message.time_extracted is not None:
-                    normalise_time(message.time_extracted)
+                    times.lake(message.time_extracted)
             except _UNFIT as error:
                 return number, error
         raise AssertionError("each line fits, and all together do not")
@@ -165,7 +164,7 @@ class _Tally:
         """All of it; times are those of the name where no record has one."""
         named = parse_file_name(path.rpartition("/")[2])
         assert named is not None
-        low, high = self._times or (format_time(named.first), format_time(named.last))
+        low, high = self._times or (times.format_time(named.first), times.format_time(named.last))
         stats = FileStats(
             records=self._records,
             bytes=self._bytes,

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from burler import times
 from burler.lake.layout import SortKey, folder_hash, sort_key
-from burler.target.timestamps import are_all_canonical, checked
 
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _STREAM_DEPTH = 3
@@ -83,8 +83,8 @@ class FileStats:
         return cls(
             records=_whole(wire["records"]),
             bytes=_whole(wire["bytes"]),
-            first=checked(wire["first"]),
-            last=checked(wire["last"]),
+            first=_time(wire["first"]),
+            last=_time(wire["last"]),
             sequence=_whole(wire["sequence"]),
             clean=wire.get("clean") is True,
             activate_version=None if activated is None else _whole(activated),
@@ -102,9 +102,15 @@ def all_stats(wires: Mapping[str, Any]) -> dict[str, FileStats] | None:
         stats = msgspec.convert(wires, dict[str, FileStats])
     except (msgspec.ValidationError, UnicodeEncodeError):
         return None
-    times = [time for one in stats.values() for time in (one.first, one.last)]
     complete = all("sequence" in wire for wire in wires.values())
-    return stats if complete and are_all_canonical(times) else None
+    extracted = [time for one in stats.values() for time in (one.first, one.last)]
+    return stats if complete and times.are_lake_form(extracted) else None
+
+
+def _time(value: object) -> str:
+    if not times.is_lake_form(value):
+        raise ValueError(f"{str(value)[:40]!r} is no time of the form 2024-01-02T03:04:05.678901Z")
+    return str(value)
 
 
 def _whole(value: object) -> int:

@@ -8,20 +8,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from burler import times
 from burler.context import StreamRun
 from burler.errors import BurlerError
 from burler.patterns.items import is_page, items_of
 from burler.patterns.progress import failed, is_full_table
 from burler.patterns.spans import BadTime, Calendar
-from burler.pipeline import times
 from burler.pipeline.bookmark import comparable
 
 logger = logging.getLogger(__name__)
 
 # Moments in UTC, whose order as text is that in time once the Z, and zeros at the bookmark's end, are gone.
-_PLAIN = re.compile(
-    r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z", re.ASCII
-)
+_PLAIN = re.compile(rf"{times.DAY}T{times.CLOCK}(?:\.\d+)?Z", re.ASCII)
 _DATE_LENGTH = len("2024-01-02")
 
 Key = str | Callable[[Mapping[str, Any]], Any]
@@ -103,7 +101,7 @@ class _Newer:
     def _begin_at(self, bookmark: Any) -> None:
         self._kind, self._from = comparable(bookmark)
         self._plain = None
-        moment = times.canonical_text(bookmark) if isinstance(bookmark, str) else None
+        moment = times.strict(bookmark) if isinstance(bookmark, str) else None
         if moment is not None:
             body, _, fraction = moment[:-1].partition(".")
             self._plain = f"{body}.{fraction}".rstrip("0").rstrip(".") if fraction else body

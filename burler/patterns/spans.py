@@ -7,13 +7,12 @@ A moment is a date-time in UTC, or, for sources that take days, a date. Lengths 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from burler.pipeline import times
+from burler import times
 
 Moment = dt.datetime | dt.date
 Size = dt.timedelta | str | Callable[[Any], Any]
@@ -22,7 +21,6 @@ UNITS = ("day", "week", "month", "quarter", "year")
 DAY = dt.timedelta(days=1)
 _FIRST = dt.datetime.min.replace(tzinfo=dt.UTC)
 _LAST = dt.datetime.max.replace(tzinfo=dt.UTC)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 class BadTime(ValueError):
@@ -116,7 +114,7 @@ class Calendar:
         if as_date is False and not isinstance(moment, dt.datetime):
             moment = self.midnight(moment)
         if isinstance(moment, dt.datetime):
-            return times.from_datetime(moment) or ""
+            return times.rfc3339(moment) or ""
         return moment.isoformat()
 
     def length(self, length: Any, what: str, *, least: dt.timedelta = dt.timedelta(0)) -> dt.timedelta:
@@ -200,18 +198,9 @@ def _next_day(day: dt.date, unit: str) -> dt.date | None:
 
 def _parsed(text: str) -> Moment | str:
     """Text as a date or a date-time; as it is, if it is neither."""
-    try:
-        if _DATE.fullmatch(text):
-            return dt.date.fromisoformat(text)
-        found = times.canonical_text(text)
-        if found is not None:
-            body, _, fraction = found[:-1].partition(".")
-            return dt.datetime.fromisoformat(f"{body}.{fraction[:6].ljust(6, '0')}+00:00")
-        if re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?", text, re.ASCII):
-            return dt.datetime.fromisoformat(text)  # no zone; whoever asked decides
-    except ValueError:
-        pass
-    return text
+    if times.is_date(text):
+        return dt.date.fromisoformat(text)
+    return times.strict_moment(text) or times.naive(text) or text  # no zone: whoever asked decides
 
 
 def _to_utc(moment: dt.datetime) -> dt.datetime:

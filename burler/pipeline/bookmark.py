@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
+from burler import times
 from burler.errors import UnsortedStreamError
-from burler.pipeline import times
 from burler.pipeline.bookmark_kinds import NOWHERE, Kinds, Mark, alike
 from burler.pipeline.bookmark_values import DATE, DATE_TIME, comparable, in_page, key_text, ordered, present_of
 
@@ -302,7 +302,7 @@ class BookmarkTracker:
             thousandths = isinstance(like, dt.datetime) and like.microsecond % 1000 == 0
             unit = 1_000_000 if "." not in shown else 1000 if thousandths else 1
             moment = moment.replace(microsecond=moment.microsecond // unit * unit)
-        return self._kinds.mark(times.spelled_like(times.from_datetime(moment) or "", shown))
+        return self._kinds.mark(times.spelled_like(times.rfc3339(moment) or "", shown))
 
     def _check_signpost(self, value: Any) -> None:
         if self._signpost is not None and self._kinds.kind not in (DATE_TIME, DATE):
@@ -324,4 +324,4 @@ def _given(values: list[Any], present: list[Any]) -> list[Any]:
 
 def _lowest(texts: Iterable[str], otherwise: Any) -> Any:
     """The spelling of a date-time that sorts lowest as text; ``otherwise``, if none of them is one."""
-    return next((text for text in sorted(texts) if times.canonical_text(text) is not None), otherwise)
+    return next((text for text in sorted(texts) if times.strict(text) is not None), otherwise)

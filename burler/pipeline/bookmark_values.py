@@ -21,19 +21,14 @@ from typing import Any
 
 import msgspec
 
-from burler.pipeline import times
-from burler.schema.infer_formats import is_date
+from burler import times
 
 DATE_TIME, DATE, TEXT, NUMBER = "a date-time", "a date", "text", "a number"
 MOST_DIGITS = 1000  # a whole number beyond this is no bookmark: written out it is a line of its own
 _MOST_BITS = 3322  # of so many digits
 _TOO_LONG = (f"a number of over {MOST_DIGITS:,} digits", None)
 _NUMBERS = frozenset((int, float, Decimal))
-_DAY = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
-# Date-times as burler writes them. Without the Z their order as text is that in time: a fraction is never all zeros.
-_MOMENTS = re.compile(rf"(?:{_DAY}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.(?!000000)\d{{6}})?Z\n)*+", re.ASCII)
-_DAYS = re.compile(rf"(?:{_DAY}\n)*+", re.ASCII)
-_MAY_BE_MOMENT = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:", re.ASCII | re.MULTILINE)
+_DAY = len("2024-01-02")
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,5000}(?:\.\d{0,5000})?|\.\d{1,5000})(?:[eE][+-]?\d{1,9})?", re.ASCII)
 _zone = attrgetter("tzinfo")
 
@@ -60,7 +55,7 @@ class KeyValues(list[Any]):
 def spelled(values: list[Any], at: int) -> Any:
     """One of the values of a key as it stands in the state: a date-time that came as text as the source wrote it."""
     given = getattr(values, "given", values)[at]
-    return given if type(given) is str and times.canonical_text(given) is not None else key_text(values[at])
+    return given if type(given) is str and times.strict(given) is not None else key_text(values[at])
 
 
 def greater(one: Any, other: Any, textual: str | None = None) -> Any:
@@ -101,7 +96,7 @@ def comparable(value: Any, textual: str | None = None) -> tuple[str, Any]:
     if isinstance(value, dt.datetime):
         if value.utcoffset() is None:
             return "a date-time without a zone", None
-        text = times.from_datetime(value)
+        text = times.rfc3339(value)
         return (DATE_TIME, text[:-1]) if text is not None else ("a date-time beyond the calendar", None)
     if isinstance(value, dt.date):
         return DATE, value.isoformat()
@@ -117,22 +112,14 @@ def comparable(value: Any, textual: str | None = None) -> tuple[str, Any]:
 def _text(value: str, textual: str | None) -> tuple[str, Any]:
     if textual == "decimal":
         return _decimal(Decimal(value)) if _DECIMAL.fullmatch(value) else ("text that is no number", None)
-    moment = times.canonical_text(value)
+    moment = times.strict(value)
     if moment is not None:
-        return DATE_TIME, _sortable(moment)
-    if is_date(value):
+        return DATE_TIME, times.rank(moment)
+    if times.is_date(value):
         return DATE, value
     if textual in ("date", "date-time"):
         return f"text that is no {textual}", None
     return TEXT, value
-
-
-def _sortable(moment: str) -> str:
-    """A canonical date-time without its Z; the fraction has six digits, or more that are no zeros, or isn't there.
-    In this form the order of the texts is that of the moments, and equal moments have one text."""
-    body, _, fraction = moment[:-1].partition(".")
-    fraction = fraction.rstrip("0")
-    return f"{body}.{fraction.ljust(6, '0')}" if fraction else body
 
 
 def _decimal(value: Decimal) -> tuple[str, Any]:
@@ -145,7 +132,7 @@ def in_page(rank: Any, types: set[type]) -> Any:
     """A rank as the values of a page of such types are ordered (see ``ordered``), for asking which are greater."""
     if types == {dt.datetime}:
         # Digits beyond the sixth make no difference: what is greater than the rest is greater than it with them.
-        return dt.datetime.fromisoformat(f"{rank[:26]}+00:00")
+        return times.moment(f"{rank[:26]}Z")
     return dt.date.fromisoformat(rank) if types == {dt.date} else rank
 
 
@@ -156,7 +143,7 @@ def key_text(value: Any) -> Any:
     after it.
     """
     if isinstance(value, dt.datetime):
-        return times.from_datetime(value)
+        return times.rfc3339(value)
     if isinstance(value, dt.date):
         return value.isoformat()
     if value is msgspec.UNSET:
@@ -185,9 +172,6 @@ def ordered(present: list[Any], kinds: set[type], textual: str | None) -> tuple[
     """The kind of a page of values and what they are ordered by, both without a look at each in Python; None where that
     can't be had: then each takes ``comparable``. Date-times and dates that are no text are ordered by themselves, all
     else by what ``comparable`` gives.
-
-    What is said of the order is exact. Of the kind: a text that has the form of a day or moment and is none (February
-    30) may be taken for one.
     """
     if kinds <= _NUMBERS:
         return (NUMBER, present) if _finite(present, kinds) else None
@@ -215,13 +199,9 @@ def _most(present: list[Decimal]) -> int:
 
 
 def _ordered_text(present: list[str], textual: str | None) -> tuple[str, list[Any]] | None:
-    lines = "\n".join(present) + "\n"
-    if _MOMENTS.fullmatch(lines):
-        bare = lines.split("Z\n")
-        del bare[-1]
-        return (DATE_TIME, bare) if len(bare) == len(present) else None
-    if _MAY_BE_MOMENT.search(lines) is not None:
-        return None
-    if _DAYS.fullmatch(lines):
-        return (DATE, present) if lines.count("\n") == len(present) else None
-    return (TEXT, present) if textual is None else None
+    moments = times.ranks(present) if present[0].endswith("Z") else None
+    if moments is not None:
+        return DATE_TIME, moments
+    if len(present[0]) == _DAY and times.are_dates(present):
+        return DATE, present
+    return (TEXT, present) if textual is None and not times.may_have_moments(present) else None

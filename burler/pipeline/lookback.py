@@ -7,8 +7,8 @@ import math
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
+from burler import times
 from burler.errors import StreamError
-from burler.pipeline import times
 from burler.pipeline.bookmark_values import DATE, DATE_TIME, NUMBER, comparable, key_text
 
 _EXACT = Context(prec=3000)  # more than two numbers of the digits that a bookmark may have can need

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from burler import times
 from burler.errors import BadRecordError
 from burler.log_settings import log_settings
 from burler.pipeline.describing import describe
@@ -147,13 +148,11 @@ def _time_hint(value: Any) -> str:
         return f"A date-time needs its zone: {form}"
     if not isinstance(value, str):
         return ""
-    try:
-        moment = dt.datetime.fromisoformat(value)
-    except ValueError:
+    if times.lenient_moment(value) is None:
         return "For no value, give None. "
     if len(value) <= len("2024-01-02"):
         return "That is a date: the schema may say format 'date', or the value a time and a zone. "
-    return f"A date-time needs its zone: {form}" if moment.tzinfo is None else ""
+    return f"A date-time needs its zone: {form}" if times.is_naive(value) else f"RFC 3339 spells it {form}"
 
 
 def _glimpse(value: Any) -> str:

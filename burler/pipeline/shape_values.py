@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from burler.pipeline import times
+from burler import times
 
 MISSING = object()
 DROPPED = object()
@@ -37,7 +37,6 @@ _WITH_TEXT = (
 _INTEGRAL = (int, numbers.Integral)  # NumPy's are registered there
 _REAL = (float, numbers.Real)
 _JSON_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
-_FULL_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 class Misfit(Exception):
@@ -163,9 +162,9 @@ def _string(value: Any, schema: Mapping[str, Any]) -> Any:
     """Text and what has one obvious text; date-times by RFC 3339 where the schema says so."""
     kind = schema.get("format")
     if kind == "date-time":
-        fitted = times.canonical_text(value) if isinstance(value, str) else None
+        fitted = times.strict(value) if isinstance(value, str) else None
         if isinstance(value, dt.datetime):
-            fitted = times.from_datetime(value)
+            fitted = times.rfc3339(value)
         return MISSING if fitted is None else fitted
     if kind == "date":
         return _date(value)
@@ -209,12 +208,7 @@ def _decimal_text(value: Any) -> Any:
 def _date(value: Any) -> Any:
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return value.isoformat()
-    if isinstance(value, str) and _FULL_DATE.fullmatch(value):
-        try:
-            return dt.date.fromisoformat(value).isoformat()
-        except ValueError:
-            return MISSING
-    return MISSING
+    return str(value) if isinstance(value, str) and times.is_date(value) else MISSING
 
 
 def clean_text(text: str) -> Any:

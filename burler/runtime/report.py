@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from burler import times
 from burler.errors import PartialError
 from burler.runtime import logs
 from burler.runtime.report_rows import StreamRow
 from burler.runtime.report_series import POINTS, Points, Series, kept
 from burler.runtime.report_values import TEXT, added, cut, described, value_of, values_of
-from burler.singer.messages import format_time
 
 FORMAT_VERSION = 1
 """Of the shape of ``Report.to_json``: it grows when a reader of the old shape would go wrong."""
@@ -231,8 +231,8 @@ class Report:
             "format_version": FORMAT_VERSION,
             "tap": None if self._tap is None else value_of(self._tap),
             "burler_version": __version__,
-            "started": format_time(self._began),
-            "ended": format_time(self._ended) if self._ended is not None else None,
+            "started": times.format_time(self._began),
+            "ended": times.format_time(self._ended) if self._ended is not None else None,
             "seconds": round(seconds, 6),
             "status": self._status,
             "exit_code": self._exit_code,

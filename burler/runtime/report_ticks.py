@@ -6,6 +6,8 @@ import datetime as dt
 import math
 from typing import Any
 
+from burler import times
+
 Ticks = list[tuple[float, str]]
 """Places on an axis, and what is written there."""
 
@@ -21,14 +23,9 @@ def moment_of(value: Any) -> float | None:
     """A date or date-time, as a bookmark holds it, in seconds; None if it is none or has no zone."""
     if not isinstance(value, str) or value[4:5] != "-":
         return None
-    try:
-        found = dt.datetime.fromisoformat(value)
-    except ValueError:
+    found = times.lenient_moment(value)
+    if found is None or (times.is_naive(value) and len(value) > 10):
         return None
-    if found.tzinfo is None:
-        if len(value) > 10:
-            return None
-        found = found.replace(tzinfo=dt.UTC)
     return (found - _EPOCH).total_seconds()
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from burler.pipeline.times import sortable
+from burler import times
 from burler.runtime import logs
 from burler.runtime.report_values import TEXT, cut, value_of, values_of
 from burler.words import counted
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
@@ -70,17 +68,13 @@ def lag_of(bookmark: Any, now: dt.datetime) -> float | None:
     """Seconds by which a bookmark that is a time with a zone, or a date (its midnight in UTC), lies behind ``now``; 0
     for one to come. None for all others: nobody knows what a number counts."""
     moment: dt.datetime | None = None
-    part = 0.0
     if isinstance(bookmark, str):
-        if _DATE.fullmatch(bookmark):
-            bookmark += "T00:00:00Z"
-        if found := sortable(bookmark):
-            moment, part = found[0], float(f"0.{found[1] or 0}")
+        moment = times.strict_moment(f"{bookmark}T00:00:00Z" if times.is_date(bookmark) else bookmark)
     elif isinstance(bookmark, dt.datetime):
         moment = bookmark if bookmark.tzinfo is not None else None
     elif isinstance(bookmark, dt.date):
         moment = dt.datetime(bookmark.year, bookmark.month, bookmark.day, tzinfo=dt.UTC)
-    return None if moment is None else max((now - moment).total_seconds() - part, 0.0)
+    return None if moment is None else max((now - moment).total_seconds(), 0.0)
 
 
 def texts(values: list[Any]) -> list[Any]:

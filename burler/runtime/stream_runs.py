@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from burler import times
 from burler.context import StreamRun
 from burler.declare.spec import StreamSpec
 from burler.declare.strategies import Manual
 from burler.errors import StreamError
-from burler.pipeline import times
 from burler.runtime import sources
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _writer(spec: StreamSpec) -> Callable[[Any], str] | None:
 
     def write(bookmark: Any) -> str:
         try:
-            return times.written(bookmark, form)
+            return times.in_form(bookmark, form)
         except ValueError as error:
             raise StreamError(
                 name, f"stream '{name}' ({spec.place}): bookmark_format is for date-times and dates: {error}."

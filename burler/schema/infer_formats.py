@@ -6,36 +6,15 @@ import datetime as dt
 import re
 from collections.abc import Callable
 
-_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+from burler.times import is_date, strict
+
 _TIME = re.compile(r"(\d\d:\d\d:\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", re.ASCII)
 
 
 def is_date_time(text: str) -> bool:
-    """Whether text is an RFC 3339 date-time with a zone that burler's shaping takes (a test holds both together)."""
-    found = _RFC3339.fullmatch(text)
-    if found is None:
-        return False
-    date, time, zone = found.groups()
-    if time >= "24" or zone[4:] >= "60":
-        return False
-    try:
-        dt.datetime.fromisoformat(f"{date}T{time}{'+00:00' if zone in 'Zz' else zone}").astimezone(dt.UTC)
-    except (ValueError, OverflowError):
-        return False
-    return True
-
-
-def is_date(text: str) -> bool:
-    """Whether text is a full date of the calendar, ``2024-01-02``."""
-    if not _DATE.fullmatch(text):
-        return False
-    try:
-        dt.date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+    """Whether text is an RFC 3339 date-time with a zone, as shaping takes it."""
+    return strict(text) is not None
 
 
 def is_time(text: str) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from burler import times
 from burler.errors import MessageError
 
 UTC = dt.UTC
@@ -112,7 +113,7 @@ class Batch:
         wire: dict[str, Any] = {"type": "BATCH", "stream": self.stream}
         if self.dialect != "meltano":
             if self.time_extracted is not None:
-                wire["time_extracted"] = format_time(self.time_extracted)
+                wire["time_extracted"] = times.format_time(self.time_extracted)
             if self.size is not None:
                 wire["size"] = self.size
             wire["format"] = {"name": self.format, "options": dict(self.format_options)}
@@ -179,22 +180,10 @@ def to_line(message: Schema | Batch | ActivateVersion | State) -> bytes:
     return _encoder.encode(message.to_wire()) + b"\n"
 
 
-def format_time(moment: dt.datetime) -> str:
-    """RFC 3339 in UTC with six digits and ``Z``.
-
-    Raises:
-        ValueError: a naive date-time (never a guess).
-        OverflowError: one that leaves the years 1 to 9999 in UTC.
-    """
-    if moment.utcoffset() is None:
-        raise ValueError(f"a date-time without a zone: {moment.isoformat()}")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
-
-
 def record_prefix_suffix(stream: str, time_extracted: dt.datetime, version: int | None = None) -> tuple[bytes, bytes]:
     """The constant bytes before and after each row of a page."""
     prefix = b'{"type":"RECORD","stream":' + _encoder.encode(stream) + b',"record":'
-    suffix = b',"time_extracted":"' + format_time(time_extracted).encode() + b'"'
+    suffix = b',"time_extracted":"' + times.format_time(time_extracted).encode() + b'"'
     if version is not None:
         suffix += b',"version":' + str(version).encode()
     return prefix, suffix + b"}\n"

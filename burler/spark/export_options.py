@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from burler import times
 from burler.errors import UsageError
 from burler.numbers import is_count
 from burler.spark.readoptions import ReadOptions
@@ -95,7 +96,7 @@ def _one_of(name: str, value: object, known: tuple[str, ...], *, none: bool = Fa
 def _moment(since: dt.datetime | dt.date | str) -> dt.datetime:
     """A moment in UTC. A date is its midnight, a time without offset is UTC."""
     try:
-        said = dt.datetime.fromisoformat(since) if isinstance(since, str) else since
+        said = times.lenient(since)[0] if isinstance(since, str) else since
         if not isinstance(said, dt.datetime):
             said = dt.datetime(said.year, said.month, said.day, tzinfo=dt.UTC)
         return said.replace(tzinfo=dt.UTC) if said.tzinfo is None else said.astimezone(dt.UTC)

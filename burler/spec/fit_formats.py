@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from burler.schema.infer_formats import is_date, is_date_time
+from burler import times
 from burler.spec.other_formats import OTHER_FORMATS
 
-_DAY = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])"
-_TIMES = re.compile(
-    rf"(?:(?!000[01]|9999){_DAY}[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)(?:\n|\Z))*+",
-    re.ASCII,
-)
-_DAYS = re.compile(rf"(?:(?!0000){_DAY}(?:\n|\Z))*+", re.ASCII)
-_PLAIN = {"date-time": _TIMES, "date": _DAYS}
-_FITS = {"date-time": is_date_time, "date": is_date, **OTHER_FORMATS}
+_ALL_FIT = {"date-time": times.are_strict, "date": times.are_dates}
+_FITS: dict[str, Callable[[str], Any]] = {"date-time": times.strict, "date": times.is_date, **OTHER_FORMATS}
 NAIVE, SPACED, ODD = "M217", "M219", "M205"
 """The rules on them."""
 _LEAP = re.compile(r"(?<=:\d\d):60(?=[.Zz+-])", re.ASCII)
@@ -29,11 +24,9 @@ def misfits(texts: Sequence[str], form: str) -> dict[str, set[str]]:
     fits = _FITS.get(form)
     if fits is None or not texts:
         return {}
-    pattern = _PLAIN.get(form)
-    if pattern is not None and texts[-1]:
-        joined = "\n".join(texts)
-        if pattern.fullmatch(joined) and joined.count("\n") == len(texts) - 1:
-            return {}
+    all_fit = _ALL_FIT.get(form)
+    if all_fit is not None and all_fit(texts):
+        return {}
     found: dict[str, set[str]] = {}
     for text in set(texts):
         if fits(text) or (form == "date-time" and fits(_LEAP.sub(":59", text))):

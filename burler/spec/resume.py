@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Mapping
 from itertools import islice
 
-from burler.pipeline.times import canonical_text
+from burler import times
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
 from burler.spec.order import marks_of
@@ -167,7 +167,7 @@ def _left_out(before: StreamCheck, after: StreamCheck | None, state: KeptState, 
     there = set() if marks is None else before.log.at(marks[0], _AT_BOOKMARK)
     if there and (after is None or not after.log.has_any(there)):
         row = watch.spelled_otherwise.get(said)
-        respelled = isinstance(row, str) and row != canonical_text(row)  # else the tap writes all rows in one form
+        respelled = isinstance(row, str) and row != times.strict(row)  # else the tap writes all rows in one form
         fact = f"none of the {len(there)} rows with its bookmark's '{watch.key}' comes: "
         if respelled:
             fact += (

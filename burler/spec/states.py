@@ -15,6 +15,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
+from burler import times
+
 Kind = Literal["number", "time", "text"]
 _EPOCHS = ((1e8, 1e10, 1.0), (1e11, 1e13, 1e-3), (1e14, 1e16, 1e-6))
 _NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?", re.ASCII)
@@ -222,18 +224,12 @@ def moment_of(text: str) -> dt.datetime | None:
     """A date or date-time as a moment (without a zone: UTC); None where text is none."""
     if len(text) < 10 or text[4] != "-":
         return None
-    try:
-        return _moment(text)
-    except ValueError:
-        return None
+    return times.lenient_moment(text)
 
 
 def has_zone(text: Any) -> bool:
     """Whether text that is a moment says in which zone."""
-    try:
-        return not isinstance(text, str) or dt.datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return True
+    return not isinstance(text, str) or not times.is_naive(text)
 
 
 def comparables(values: Sequence[Any], kind: Kind | None = None) -> tuple[Kind, list[Any], list[int]]:
@@ -251,10 +247,7 @@ def comparables(values: Sequence[Any], kind: Kind | None = None) -> tuple[Kind, 
             return "text", list(values), []
         try:
             if kind == "time":
-                moments = list(map(dt.datetime.fromisoformat, values))
-                if None in {moment.tzinfo for moment in moments}:
-                    moments = [one if one.tzinfo is not None else one.replace(tzinfo=dt.UTC) for one in moments]
-                return "time", moments, []
+                return "time", times.lenient_moments(values), []
         except ValueError:
             pass
     column, odd = [], []
@@ -285,15 +278,7 @@ def _as(value: Any, kind: Kind) -> Any:
         if isinstance(value, str):
             return _number(value) if _NUMBER.fullmatch(value) else None
         return value if type(value) in (int, float) else None
-    try:
-        return _moment(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-
-
-def _moment(text: str) -> dt.datetime:
-    moment = dt.datetime.fromisoformat(text)
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
+    return times.lenient_moment(value)
 
 
 def _number(text: str) -> int | float:

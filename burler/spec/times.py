@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Collection, Sequence
 
+from burler import times
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
 from burler.spec.saying import say_lines
-from burler.target.timestamps import are_all_canonical, normalise_time
 
 
 class TimeWatch:
@@ -23,32 +23,32 @@ class TimeWatch:
         different = {text for text in texts if text is not None}
         if not different:
             return
-        times = {text: text for text in different}
-        if not are_all_canonical(list(different)):
-            times = self._normal(different, texts, first)
-            if not times:
+        known = {text: text for text in different}
+        if not times.are_lake_form(list(different)):
+            known = self._normal(different, texts, first)
+            if not known:
                 return
-        least, greatest = min(times.values()), max(times.values())
+        least, greatest = min(known.values()), max(known.values())
         latest = now + dt.timedelta(seconds=self._limits.future_seconds)
-        if dt.datetime.fromisoformat(greatest) > latest:
-            late = {text for text, time in times.items() if dt.datetime.fromisoformat(time) > latest}
-            self._say("M211", texts, first, late, lambda text: f"time_extracted {times[text]} lies in the future")
+        if times.moment(greatest) > latest:
+            late = {text for text, time in known.items() if times.moment(time) > latest}
+            self._say("M211", texts, first, late, lambda text: f"time_extracted {known[text]} lies in the future")
         self._least = min(self._least or least, least)
         self._greatest = max(self._greatest, greatest)
 
     def _normal(self, different: set[str], texts: Sequence[str | None], first: int) -> dict[str, str]:
         """Texts that are times, each as one."""
-        times: dict[str, str] = {}
+        known: dict[str, str] = {}
         said: dict[str, str] = {}
         for text in different:
             try:
-                times[text], assumed = normalise_time(text)
+                known[text], assumed = times.lake(text)
                 if assumed:
                     said[text] = f"time_extracted {text[:40]!r} has no zone: who reads it must guess"
             except ValueError as error:
                 said[text] = f"time_extracted: {error}"
         self._say("M210", texts, first, said.keys(), said.__getitem__)
-        return times
+        return known
 
     def _say(
         self,
@@ -68,4 +68,4 @@ class TimeWatch:
         """From the first row's time to the last one's."""
         if not self._least or self._least == self._greatest:
             return 0.0
-        return (dt.datetime.fromisoformat(self._greatest) - dt.datetime.fromisoformat(self._least)).total_seconds()
+        return (times.moment(self._greatest) - times.moment(self._least)).total_seconds()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from burler import times
 from burler.errors import SqlError
 from burler.sql import sqlite
 from burler.sql.ahead import InHand, fetch_ahead
@@ -173,8 +174,8 @@ def _bound(column: Column, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     if form == "date-time":
-        moment = dt.datetime.fromisoformat(value)
-        return moment.astimezone(dt.UTC).replace(tzinfo=None) if column.naive and moment.tzinfo else moment
+        moment = times.lenient(value)[0]
+        return moment.replace(tzinfo=None) if column.naive else moment
     if form == "date":
         return dt.date.fromisoformat(value[:10])
     return Decimal(value) if form == "singer.decimal" else value

@@ -5,13 +5,13 @@ gcsfs can create exclusively, and knows no way to replace under a condition: so 
 
 from __future__ import annotations
 
-import datetime as dt
 import io
 import json
 import logging
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
+from burler import times
 from burler.storage.base import StoredFile
 from burler.storage.bucket import MARK, FilesystemBucket, ObjectInfo, ObjectPart, Verdict
 from burler.storage.faults import open_filesystem
@@ -163,4 +163,4 @@ def connect(location: Location) -> tuple[GcsBucket, str]:
 
 
 def _seconds_of(text: str) -> float:
-    return dt.datetime.fromisoformat(text).timestamp()
+    return times.lenient(text)[0].timestamp()

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from burler import times
+
 KEYS = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "modified", "modify")
 """How stores call it. When a file was made is another matter: it may have been written to since."""
 _FTP_TIME = re.compile(r"(\d{14})(?:\.\d+)?")  # MLSD, in UTC
@@ -53,6 +55,6 @@ def _parsed(text: str) -> dt.datetime | None:
     try:
         if digits:
             return dt.datetime.strptime(digits[1], "%Y%m%d%H%M%S").replace(tzinfo=dt.UTC)
-        return parsedate_to_datetime(text) if _HTTP_DAY.match(text) else dt.datetime.fromisoformat(text)
+        return parsedate_to_datetime(text) if _HTTP_DAY.match(text) else times.lenient_moment(text)
     except (ValueError, TypeError):
         return None

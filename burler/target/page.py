@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
+from burler import times
 from burler.singer.messages import encode
-from burler.target.timestamps import to_moment
 
 
 class _Page:
@@ -73,4 +73,4 @@ class BarePage(_Page):
     @property
     def earliest(self) -> dt.datetime | None:
         """The earliest time of its rows; None if none has one."""
-        return to_moment(self._earliest) if self._earliest else None
+        return times.moment(self._earliest) if self._earliest else None

@@ -10,9 +10,10 @@ from typing import Protocol
 
 from msgspec import UNSET
 
+from burler import times
 from burler.clock import Clock
 from burler.errors import MessageError
-from burler.singer.messages import ActivateVersion, Schema, State, encode, format_time
+from burler.singer.messages import ActivateVersion, Schema, State, encode
 from burler.target.lines import (
     SHOWN_CHARACTERS,
     Message,
@@ -25,7 +26,7 @@ from burler.target.lines import (
     stream_of,
 )
 from burler.target.page import BarePage, RecordPage
-from burler.target.timestamps import normalise_time
+from burler.target.roll import Clock
 
 
 @dataclass(slots=True)
@@ -138,7 +139,7 @@ class Reader:
         """Gather neighbouring RECORDs of one stream and version into a page; hand on the rest one by one."""
         page: RecordPage | BarePage | None = None
         now = self._clock.now()
-        received = format_time(now)
+        received = times.format_time(now)
         try:
             for number, message, line, extras in messages:
                 kind = message.type if message.type == "RECORD" else message.type.upper()
@@ -171,7 +172,7 @@ class Reader:
             text = received
         if text is not None and text != page.text:
             try:
-                time, assumed = normalise_time(text)
+                time, assumed = times.lake(text)
             except ValueError as error:
                 raise bad(number, line, f"time_extracted: {error}") from None
             if assumed:

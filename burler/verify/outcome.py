@@ -6,8 +6,8 @@ import dataclasses
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+from burler import times
 from burler.config.secrets import masked
-from burler.singer.messages import format_time
 from burler.spec.check import counted
 from burler.spec.finding import Finding, Findings
 from burler.spec.table import RULES
@@ -38,7 +38,7 @@ def result(
     checked = [code for code in asked if code not in unchecked]
     return Verification(
         subject=masked(subject),
-        started=format_time(started),
+        started=times.format_time(started),
         seconds=seconds,
         findings=list(new),
         runs=[_without_secrets(run) for run in runs],

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from burler import times
 from burler.lake.care.places import Place, read_json
 from burler.lake.care.removing import pruned
 from burler.lake.layout import sort_key
@@ -15,7 +16,6 @@ from burler.lake.manifests import document as doc
 from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import Measured
 from burler.lake.snapshot import DataFile, FileStats
-from burler.singer.messages import format_time
 from burler.storage.base import UNKNOWN_TIME, StoredFile
 
 _OF_EACH_REBUILD = frozenset({"generation", "sequence", "commit_ids", "writers", "continues"})
@@ -98,7 +98,7 @@ def _is_same(wire: Any, stats: FileStats) -> bool:
 def _stats(one: Found, known: doc.Document, sequence: int, wire: Any, here: frozenset[str]) -> FileStats:
     """What was measured, with what only an old manifest can know of a file (``wire``), else with what its note says."""
     known_time = one.file.modified != UNKNOWN_TIME
-    modified = format_time(dt.datetime.fromtimestamp(one.file.modified, dt.UTC)) if known_time else ""
+    modified = times.format_time(dt.datetime.fromtimestamp(one.file.modified, dt.UTC)) if known_time else ""
     stats = replace(one.measured.stats, sequence=sequence, written=modified, stored_bytes=one.file.size_bytes)
     if wire is not None:
         was = FileStats.from_wire(wire)

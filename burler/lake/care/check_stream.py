@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from burler import times
 from burler.errors import LakeError
 from burler.lake import layout
 from burler.lake.care.check_names import leftovers
@@ -21,7 +22,6 @@ from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import DamagedFile, Measured
 from burler.lake.snapshot import FileStats, Snapshot
 from burler.storage.base import Store, StoredFile
-from burler.target.timestamps import to_moment
 
 _STAMPS = re.compile(r"\d{8}T\d{6}Z-\d{8}T\d{6}Z", re.ASCII)
 _TIMES = {"first", "last"}
@@ -215,7 +215,7 @@ class StreamCheck:
 
 
 def _second(text: str) -> dt.datetime:
-    return to_moment(text).replace(microsecond=0)
+    return times.moment(text).replace(microsecond=0)
 
 
 def _renamed(name: str, first: dt.datetime, last: dt.datetime) -> str:

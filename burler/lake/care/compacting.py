@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from burler import times
 from burler.errors import LakeError, UsageError
 from burler.lake.care.merging import Merged, merge
 from burler.lake.care.places import Place, change_manifest, places, read_snapshot, warn_if_alone
@@ -22,9 +23,7 @@ from burler.lake.care.removing import remove_unlisted
 from burler.lake.care.runs import Run, runs
 from burler.lake.manifests import document as doc
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.singer.messages import format_time
 from burler.storage.base import Store
-from burler.target.timestamps import to_moment
 
 BELOW_BYTES = 64 * 1024 * 1024
 _FILES_A_COMMIT = 20
@@ -142,7 +141,7 @@ class _Work:
     def _is_old(self, file: DataFile) -> bool:
         written = file.stats.written if file.stats else ""
         try:
-            moment = to_moment(written or (file.stats.last if file.stats else ""))
+            moment = times.moment(written or (file.stats.last if file.stats else ""))
         except ValueError:
             return False
         return moment.timestamp() <= self.before
@@ -150,7 +149,7 @@ class _Work:
     def _merge(self, groups: Sequence[Run], problems: list[str]) -> Iterator[Merged]:
         read, small = 0, sum(map(len, groups))
         for run in groups:
-            written = format_time(dt.datetime.fromtimestamp(self.now(), dt.UTC))
+            written = times.format_time(dt.datetime.fromtimestamp(self.now(), dt.UTC))
             try:
                 yield merge(
                     self.store, self.place, run, compression=self.compression, level=self.level, written=written

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from burler import times
 from burler.errors import LakeError
 from burler.lake import catalogue
 from burler.lake.care.places import Place, places, read_snapshot
 from burler.lake.layout import parse_file_name
 from burler.lake.manifests import replaced
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.singer.messages import format_time
 from burler.storage.base import Store
 
 
@@ -184,7 +184,7 @@ def _file(file: DataFile, size: int | None) -> FileInfo:
             clean=stats.clean,
         )
     named = parse_file_name(file.path.rpartition("/")[2])
-    first, last = (format_time(named.first), format_time(named.last)) if named else ("", "")
+    first, last = (times.format_time(named.first), times.format_time(named.last)) if named else ("", "")
     return FileInfo(file.path, file.hash, None, None, size, first, last, None, None, clean=False)
 
 

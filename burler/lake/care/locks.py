@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from burler import times
 from burler.errors import BurlerError
 from burler.lake.locking.lock_file import LockFile, this_machine
 from burler.storage.base import Store, StoredFile
-from burler.target.timestamps import to_moment
 
 LOCK = "singerlake.lock"
 _LEAST_SECONDS = 3600.0
@@ -81,6 +81,6 @@ def awaits_commit(file: StoredFile, busy: Mapping[str, float]) -> bool:
 
 def _since(lock: LockFile) -> float:
     try:
-        return to_moment(lock.acquired).timestamp()
+        return times.moment(lock.acquired).timestamp()
     except ValueError:
         return 0.0

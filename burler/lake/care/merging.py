@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from burler import times
 from burler.errors import LakeError
 from burler.formats.compression import compressor
 from burler.lake import layout
@@ -19,7 +20,6 @@ from burler.lake.manifests import replaced
 from burler.lake.manifests.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats
 from burler.storage.base import NewFile, OutcomeUnknown, Store
-from burler.target.timestamps import to_moment
 
 _NUMBERS = 1_000_000_000 - replaced.FIRST_NUMBER
 
@@ -58,7 +58,7 @@ def merge(store: Store, place: Place, run: Run, *, compression: str | None, leve
     try:
         size, stored = _write(store, run, new_file, compression, level)
         stats = replace(merged_stats(run, below), bytes=size, stored_bytes=stored)
-        first, last = to_moment(stats.first), to_moment(stats.last)
+        first, last = times.moment(stats.first), times.moment(stats.last)
         note = Replacement(tuple(stats.replaces or ()), _through(store, run, below), written)
         while True:
             number = replaced.FIRST_NUMBER + secrets.randbelow(_NUMBERS)

@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from burler import times
 from burler.lake.care.places import Place, add_mark, change_manifest
 from burler.lake.layout import SortKey, sort_key
 from burler.lake.manifests import document as doc
 from burler.lake.manifests import replaced
 from burler.lake.swap import swap
-from burler.singer.messages import format_time
 from burler.storage.base import Store
 
 _AT_ONCE = 8
@@ -128,4 +128,4 @@ def forget(store: Store, place: Place, path: str, names: Collection[str]) -> Non
 
 
 def _time(seconds: float) -> str:
-    return format_time(dt.datetime.fromtimestamp(seconds, dt.UTC))
+    return times.format_time(dt.datetime.fromtimestamp(seconds, dt.UTC))

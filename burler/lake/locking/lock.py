@@ -12,10 +12,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from burler import times
 from burler.clock import Clock
 from burler.errors import BurlerError, LockLost, UsageError
 from burler.lake.locking.lock_file import LockFile, this_machine
-from burler.singer.messages import format_time
 from burler.storage.base import Blob, Conflict, Hold, OutcomeUnknown, Store
 
 BEATS_PER_TTL = 10
@@ -121,7 +121,7 @@ class StreamLock:
         return self._write(lambda data: self._store.replace(self.path, data, tag=blob.tag), epoch, alive)
 
     def _write(self, write: Callable[[bytes], str], epoch: int, alive: bool) -> bool:
-        now = format_time(self._pace.now())
+        now = times.format_time(self._pace.now())
         ttl_ms = max(1, round(self._settings.ttl_seconds * 1000))
         file = LockFile(self._writer_id, now, now, epoch, ttl_ms, this_machine() if alive else None)
         data = file.to_bytes()

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from burler.singer.messages import format_time
-from burler.target.timestamps import to_moment
+from burler import times
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -72,9 +71,9 @@ class LockFile:
     def beaten(self, now: dt.datetime, epoch: int) -> LockFile:
         """The same with a newer ``updated``, also where the clock was put back, and the epoch of the claim: no two
         contents are ever equal, so that tags which stand for contents (ETags) tell them apart."""
-        text = format_time(now)
+        text = times.format_time(now)
         if text <= self.updated:
-            text = format_time(to_moment(self.updated) + _MICROSECOND)
+            text = times.format_time(times.moment(self.updated) + _MICROSECOND)
         return replace(self, updated=text, epoch=epoch)
 
 

@@ -6,18 +6,16 @@ A file's name covers [first, last + 1 s). A schema version is a hash (base58 or 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from burler import times
 from burler.errors import UsageError
 from burler.lake.canonical import other_spelling
 from burler.lake.layout import parse_file_name
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.singer.messages import UTC, format_time
-from burler.target.timestamps import normalise_time
+from burler.singer.messages import UTC
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _LAST_MICROSECOND = 999_999
 
 
@@ -66,9 +64,9 @@ def _bound(name: str, given: str | dt.date | None) -> str | None:
         return None
     try:
         if isinstance(given, dt.datetime):
-            return format_time(given if given.utcoffset() is not None else given.replace(tzinfo=UTC))
+            return times.format_time(given if given.utcoffset() is not None else given.replace(tzinfo=UTC))
         text = given.isoformat() if isinstance(given, dt.date) else given.strip()
-        return normalise_time(f"{text}T00:00:00Z" if _DATE.fullmatch(text) else text)[0]
+        return times.lake(f"{text}T00:00:00Z" if times.is_date(text) else text)[0]
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{name}: {error}. Write it as 2024-05-01 or 2024-05-01T12:00:00Z.") from None
 
@@ -80,7 +78,7 @@ def span(file: DataFile) -> tuple[str, str] | None:
     name = parse_file_name(file.path.rpartition("/")[2])
     if name is None:
         return None
-    return format_time(name.first), format_time(name.last.replace(microsecond=_LAST_MICROSECOND))
+    return times.format_time(name.first), times.format_time(name.last.replace(microsecond=_LAST_MICROSECOND))
 
 
 @dataclass(frozen=True, slots=True)

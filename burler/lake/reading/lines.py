@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from burler import times
 from burler.errors import LakeError, MessageError
 from burler.lake.datafile import CURE_DAMAGED, read_blocks
 from burler.lake.head import Head, head_of
@@ -26,7 +27,6 @@ from burler.lake.snapshot import DataFile
 from burler.singer.messages import encode
 from burler.storage.base import Store
 from burler.target.lines import Message, Numbered, bad, decode_all, one_by_one
-from burler.target.timestamps import normalise_time
 
 Lines = tuple[bytes, int]
 """Complete lines, and how many of them are RECORDs."""
@@ -110,7 +110,7 @@ class _Times(dict[Any, bool]):
         if len(self) > _MOST_TIMES:
             self.clear()
         try:
-            wanted = not isinstance(text, str) or self._window.holds(normalise_time(text)[0])
+            wanted = not isinstance(text, str) or self._window.holds(times.lake(text)[0])
         except ValueError as error:
             raise MessageError(f"a row's time_extracted: {error}") from None
         self[text] = wanted

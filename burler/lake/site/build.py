@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from burler import times
 from burler.errors import LakeError, StorageError, UsageError
 from burler.lake import catalogue, layout
 from burler.lake.manifests.whole_names import WholeNames
@@ -19,7 +20,7 @@ from burler.lake.site.output import SiteFolder, site_folder
 from burler.lake.site.plot import Plot, bytes_plot, files_plot, rows_plot
 from burler.lake.site.render import STATIC, Pages
 from burler.lake.site.search import Index
-from burler.lake.site.tally import Series, Tally, moment, series_of
+from burler.lake.site.tally import Series, Tally, series_of
 from burler.storage.base import Store
 
 _NOTES = ("owner", "description", "documentation")
@@ -153,8 +154,8 @@ def _status(value: Any) -> Status | None:
     return Status(
         state=str(value["state"]),
         writer=str(value.get("writer-id") or ""),
-        started=moment(value.get("started")),
-        ended=moment(value.get("ended")),
+        started=times.lenient_moment(value.get("started")),
+        ended=times.lenient_moment(value.get("ended")),
         link=str(value.get("link") or ""),
     )
 

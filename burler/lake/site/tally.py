@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from burler import times
 from burler.lake.layout import parse_file_name
 from burler.lake.snapshot import DataFile
 
@@ -57,7 +58,7 @@ class Tally:
             if stored is not None:
                 self.stored += stored
                 self.stored_known += 1
-            self._see_written(moment(getattr(stats, "written", "") or ""))
+            self._see_written(times.lenient_moment(getattr(stats, "written", "") or ""))
         self.records += records
         self.bytes += size
         self._see(first, last)
@@ -103,22 +104,11 @@ def _is_count(number: int) -> bool:
 def span(file: DataFile) -> tuple[dt.datetime | None, dt.datetime | None]:
     """First and last ``time_extracted`` of a file: exact from its statistics, else to the second from its name."""
     if file.stats is not None:
-        first, last = moment(file.stats.first), moment(file.stats.last)
+        first, last = times.lenient_moment(file.stats.first), times.lenient_moment(file.stats.last)
         if first is not None and last is not None:
             return min(first, last), max(first, last)
     parsed = parse_file_name(file.path.rpartition("/")[2])
     return (parsed.first, parsed.last) if parsed else (None, None)
-
-
-def moment(text: object) -> dt.datetime | None:
-    """An RFC 3339 time in UTC; None if it is none."""
-    if not isinstance(text, str) or not text:
-        return None
-    try:
-        found = dt.datetime.fromisoformat(text)
-        return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found.astimezone(dt.UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from burler import times
 from burler.clock import Clock
 from burler.errors import MessageError, UsageError
 from burler.lake import layout
 from burler.lake.snapshot import FileStats
 from burler.lake.writing.openfile import OpenFile, SchemaInUse
-from burler.singer.messages import Vouched, format_time
+from burler.singer.messages import Vouched
 from burler.storage.base import Store
 from burler.target.open_files import OpenFiles
 from burler.target.roll import RollSettings, fitting
@@ -139,7 +140,7 @@ class LakeFiles(OpenFiles[OpenFile]):
 
     def end(self, file: OpenFile) -> None:
         """Publish a file."""
-        written = format_time(self._clock.now())
+        written = times.format_time(self._clock.now())
         name, stats = file.publish(self._tap_id, self._numbers, written, self._owner.taken(file.schema))
         self._owner.published(file.schema, name, stats)
         del self._open[file.schema.stream]
@@ -168,7 +169,7 @@ class LakeFiles(OpenFiles[OpenFile]):
                 new_file=new_file,
                 begun=self.place,
                 opened=self._clock.monotonic(),
-                received=format_time(self._clock.now()),
+                received=times.format_time(self._clock.now()),
                 compression=self._form.compression,
                 level=self._form.level,
             )

@@ -11,11 +11,11 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from burler import times
 from burler.clock import Clock
 from burler.errors import MessageError
 from burler.lake.locking.lock import WaitStopped
 from burler.lake.writing.writer import LakeWriter
-from burler.singer.messages import format_time
 from burler.target.intake import blocks
 from burler.target.reader import BatchLine, Ingested, Reader
 
@@ -112,10 +112,10 @@ class _Batches:
         )
         batch = reading.batch
         moment = batch.time_extracted or message.received
-        times, count = [format_time(moment)], 0
+        extracted, count = [times.format_time(moment)], 0
         for page in reading.pages():
             lines = record_lines(page.lines, batch.stream, moment, batch.version)
-            self._writer.page(batch.stream, lines, page.count, times, batch.version)
+            self._writer.page(batch.stream, lines, page.count, extracted, batch.version)
             count += page.count
             if self._should_stop():
                 raise _Stopped

@@ -11,13 +11,14 @@ from collections.abc import Collection, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
+from burler import times
 from burler.clock import Clock
 from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
 from burler.lake.snapshot import FileStats
 from burler.lake.writing.files import Form, LakeFiles, Owner
 from burler.lake.writing.openfile import SchemaInUse
-from burler.singer.messages import ActivateVersion, Message, Records, Schema, Vouched, format_time, to_line
+from burler.singer.messages import ActivateVersion, Message, Records, Schema, Vouched, to_line
 from burler.storage.base import Store
 from burler.target.roll import RollSettings
 
@@ -82,12 +83,12 @@ class Inlet(ABC):
 
     def records(self, page: Records) -> None:
         """A page of complete RECORD lines as burler makes them."""
-        times = [format_time(page.time_extracted)]
-        self.page(page.stream, page.lines, page.count, times, page.version, vouched=page.vouched)
+        extracted = [times.format_time(page.time_extracted)]
+        self.page(page.stream, page.lines, page.count, extracted, page.version, vouched=page.vouched)
 
     def record_line(self, stream: str, line: bytes, time_extracted: dt.datetime, version: int | None = None) -> None:
         """One complete RECORD line, ended by a line end, whose ``time_extracted`` is in burler's one form."""
-        self.page(stream, line, 1, [format_time(time_extracted)], version)
+        self.page(stream, line, 1, [times.format_time(time_extracted)], version)
 
     def page(
         self,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+from burler import times
 from burler.errors import BurlerError, UsageError
 from burler.lake import catalogue, layout
 from burler.lake.manifests import manifest
 from burler.lake.writing.openfile import SchemaInUse
 from burler.lake.writing.run import Run
-from burler.singer.messages import Schema, format_time
+from burler.singer.messages import Schema
 from burler.storage.base import Store
 
 _log = logging.getLogger("burler.lake")
@@ -32,7 +33,7 @@ class Notes:
             UsageError: it does so by rules that were not asked for, or are unknown.
         """
         if self._encoding is None:
-            self._started = format_time(self._run.clock.now())
+            self._started = times.format_time(self._run.clock.now())
             self._encoding = catalogue.describe_lake(
                 self._store,
                 self._tap_id,
@@ -59,7 +60,7 @@ class Notes:
         if self._encoding is None:
             return
         try:
-            status = self._status(state, format_time(self._run.clock.now()))
+            status = self._status(state, times.format_time(self._run.clock.now()))
             catalogue.end_status(self._store, self._tap_id, status, pace=self._pace)
         except BurlerError as error:
             _log.warning("tap '%s': its status in the lake could not be written: %s", self._tap_id, error)

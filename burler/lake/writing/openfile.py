@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from burler import times
 from burler.formats.compression import Compressor, compressor
 from burler.lake import layout
 from burler.lake.clean import CleanCheck
 from burler.lake.snapshot import FileStats
 from burler.singer.messages import Vouched
 from burler.storage.base import NewFile
-from burler.target.timestamps import to_moment
 
 INT64 = range(-(2**63), 2**63)
 
@@ -98,7 +98,7 @@ class OpenFile:
         """
         self._hand_on(self._compressor.flush())
         stats = self._stats(written)
-        first, last = to_moment(stats.first), to_moment(stats.last)
+        first, last = times.moment(stats.first), times.moment(stats.last)
         folder = layout.stream_folder(tap_id, self.schema.stream)
         plain = layout.file_name(self.schema.stream, first, last, compression=self.compression)
         while True:

@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from burler import times
 from burler.records.columns.types import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
 
 Path = tuple[str, ...]
@@ -67,13 +68,6 @@ _DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII
 _HALF = re.compile("[\ud800-\udfff]")
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
-_MOMENT = re.compile(
-    r"(\d{4})(-?)(\d\d)\2(\d\d)"
-    r"(?:[Tt ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?",
-    re.ASCII,
-)
-_PLAIN_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
-"""RFC 3339 with at most six digits: each reader takes it."""
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[Tt ]00:00(?::00(?:\.0+)?)?(?:[Zz]|[+-]00:?00)?)?", re.ASCII)
 
 
@@ -90,34 +84,6 @@ def converter(kind: FieldType, path: Path) -> Convert:
             return _decimal(scale, path)
         case Scalar(name):
             return _SCALARS.get(name, _text)(path)
-
-
-def parse_moment(text: str) -> tuple[dt.datetime, bool]:
-    """A date-time in any form that RFC 3339 or ISO 8601 spells it, as UTC; and whether digits were cut.
-
-    A time without offset is UTC, a date alone its midnight.
-
-    Raises:
-        ValueError: no such form or moment (``24:00``, second 60, outside years 1 to 9999).
-    """
-    match = _MOMENT.fullmatch(text.strip())
-    if match is None:
-        raise ValueError(text)
-    year, _, month, day, hour, minute, second, fraction, offset = match.groups()
-    micros, rest = (fraction or "")[:6].ljust(6, "0"), (fraction or "")[6:]
-    moment = dt.datetime(
-        int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), int(micros), dt.UTC
-    )
-    if offset and offset not in "Zz":
-        digits = offset[1:].replace(":", "").ljust(4, "0")
-        if int(digits[:2]) > 23 or int(digits[2:]) > 59:
-            raise ValueError(text)
-        away = dt.timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-        try:
-            moment = moment + away if offset[0] == "-" else moment - away
-        except OverflowError:
-            raise ValueError(text) from None
-    return moment, bool(rest.strip("0"))
 
 
 def _struct(fields: dict[str, Convert], path: Path) -> Convert:
@@ -304,12 +270,12 @@ def _timestamp(path: Path) -> Convert:
     def convert(raw: bytes, report: Report) -> dt.datetime:
         text = _parsed(_string, raw, path, "an RFC 3339 date-time")
         try:
-            moment, cut = parse_moment(text)
+            moment, cut = times.lenient(text)
         except ValueError:
             raise Misfit(path, raw, "an RFC 3339 date-time in years 1 to 9999") from None
         if cut:
             report.truncated[where] += 1
-        elif _PLAIN_MOMENT.fullmatch(text) is None:
+        elif not times.is_plain(text):
             report.repaired[where] += 1
         return moment
 

@@ -471,7 +471,7 @@ def _offsets(parts: Sequence[Any]) -> Any:
 
 
 # ---- date-times and dates --------------------------------------------------------------------------------------------
-# The forms taken here are RFC 3339's, narrower than those that ``exact.parse_moment`` reads: Arrow's own parser takes
+# The forms taken here are RFC 3339's, narrower than those that ``times.lenient`` reads: Arrow's own parser takes
 # some that are none (an hour without minutes), so the form is looked at first.
 
 _DAY_US = 86_400_000_000

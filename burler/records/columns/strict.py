@@ -33,19 +33,15 @@ from burler.records.columns.types import (
     MapOf,
     StructOf,
 )
+from burler.times import CLOCK, DAY
 
 INT64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-_DATE = (
-    r"(?!0000)(?:\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)"
-    r"|02-(?:0[1-9]|1\d|2[0-8]))"
-    r"|(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
-)
-_CLOCK = r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
+_CLOCK = rf"T{CLOCK}(?:\.\d{{1,6}})?"
 # With an offset the first and the last year may leave the calendar in UTC; with a Z they cannot.
 _OFFSET = r"[+-](?:(?:0\d|1[0-7]):[0-5]\d|18:00)"
-_DATE_TIME = Annotated[str, Meta(pattern=rf"(?a)\A(?:{_DATE}{_CLOCK}Z|(?!0001|9999){_DATE}{_CLOCK}{_OFFSET})\Z")]
+_DATE_TIME = Annotated[str, Meta(pattern=rf"(?a)\A(?:{DAY}{_CLOCK}Z|(?!0001|9999){DAY}{_CLOCK}{_OFFSET})\Z")]
 _AWARE = Annotated[dt.datetime, Meta(tz=True)]
-_DAY = Annotated[str, Meta(pattern=rf"(?a)\A{_DATE}\Z")]
+_DAY = Annotated[str, Meta(pattern=rf"(?a)\A{DAY}\Z")]
 _BASE64 = Annotated[
     str,
     Meta(pattern=r"\A(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\Z"),

@@ -101,9 +101,9 @@ def _wanted(batch: Any, task: ReadTask, file: LakeFile) -> Any:
 def _moment(text: str) -> Any:
     import pyarrow as pa
 
-    from burler.target.timestamps import to_moment
+    from burler import times
 
-    return pa.scalar(to_moment(text), pa.timestamp("us", tz="UTC"))
+    return pa.scalar(times.moment(text), pa.timestamp("us", tz="UTC"))
 
 
 def _bad_rows(outcome: Outcome, file: LakeFile, place: int, schema: Any) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from burler.singer.messages import format_time
+from burler import times
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def narrowed(filters: Iterable[Any], replication_key: str | None) -> Narrowed:
             moment = _as_moment(one.value)
             if moment is not None and (start is None or moment > start):
                 start = moment
-    return Narrowed(None if start is None else format_time(start), among)
+    return Narrowed(None if start is None else times.format_time(start), among)
 
 
 def _as_moment(value: Any) -> dt.datetime | None:
@@ -75,9 +75,4 @@ def _as_moment(value: Any) -> dt.datetime | None:
 
 def _moment(text: str) -> dt.datetime:
     """A start date of a config; one that can't be read counts as the latest, so that nothing is changed."""
-    from burler.records.columns.exact import parse_moment
-
-    try:
-        return parse_moment(text)[0]
-    except ValueError:
-        return dt.datetime.max.replace(tzinfo=dt.UTC)
+    return times.lenient_moment(text) or dt.datetime.max.replace(tzinfo=dt.UTC)

@@ -10,6 +10,7 @@ import datetime as dt
 import secrets
 import time
 
+from burler import times
 from burler.lake import layout
 from burler.lake.layout import sort_key
 from burler.lake.manifests import document as doc
@@ -19,7 +20,6 @@ from burler.spark.lakesource.ranges import is_behind
 from burler.spark.streaming.note import Note, change_note, read_note
 from burler.spark.streaming.offsets import Offset
 from burler.storage.base import Store
-from burler.target.timestamps import to_moment
 
 
 def give_up(store: Store, snapshot: Snapshot, end: Offset, *, older_than_seconds: float) -> int:
@@ -89,4 +89,4 @@ def _seconds(written: str) -> float:
     """When rows were committed; unknown is never long ago."""
     if not written:
         return float("inf")
-    return (to_moment(written) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)).total_seconds()
+    return (times.moment(written) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)).total_seconds()
