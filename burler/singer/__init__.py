@@ -18,12 +18,11 @@ from burler.extras import lazy_names
 if TYPE_CHECKING:
     from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
     from burler.singer.keys import check_key
-    from burler.singer.messages import ActivateVersion, Records, Schema, State, parse_line, to_line
+    from burler.singer.messages import ActivateVersion, Records, Schema, State, format_time, parse_line, to_line
     from burler.singer.metadata import Breadcrumb, fields, standard_metadata, to_list, to_map
     from burler.singer.select import apply_select, parse_select
     from burler.singer.selection import deselected, field_selected, prune, stream_selected
     from burler.singer.state import check_state, get_bookmark, merge_states, parse_state, set_bookmark, state_diff
-    from burler.times import format_time
 
 __all__ = [
     "ActivateVersion",

@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from burler import times
 from burler.errors import MessageError
+from burler.times import format_time as format_time
 
 UTC = dt.UTC
 _exact_decoder = msgspec.json.Decoder(float_hook=Decimal)
@@ -113,7 +113,7 @@ class Batch:
         wire: dict[str, Any] = {"type": "BATCH", "stream": self.stream}
         if self.dialect != "meltano":
             if self.time_extracted is not None:
-                wire["time_extracted"] = times.format_time(self.time_extracted)
+                wire["time_extracted"] = format_time(self.time_extracted)
             if self.size is not None:
                 wire["size"] = self.size
             wire["format"] = {"name": self.format, "options": dict(self.format_options)}
@@ -183,7 +183,7 @@ def to_line(message: Schema | Batch | ActivateVersion | State) -> bytes:
 def record_prefix_suffix(stream: str, time_extracted: dt.datetime, version: int | None = None) -> tuple[bytes, bytes]:
     """The constant bytes before and after each row of a page."""
     prefix = b'{"type":"RECORD","stream":' + _encoder.encode(stream) + b',"record":'
-    suffix = b',"time_extracted":"' + times.format_time(time_extracted).encode() + b'"'
+    suffix = b',"time_extracted":"' + format_time(time_extracted).encode() + b'"'
     if version is not None:
         suffix += b',"version":' + str(version).encode()
     return prefix, suffix + b"}\n"
