@@ -26,7 +26,6 @@ from burler.target.lines import (
     stream_of,
 )
 from burler.target.page import BarePage, RecordPage
-from burler.target.roll import Clock
 
 
 @dataclass(slots=True)
