@@ -261,16 +261,12 @@ def test_a_last_row_that_may_be_cut_off_is_told():
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ('id,name\n1,5" disk\n2,6" disk\n', "a quote within a field"),
         ('id,name\n1,"a"b\n', "a quote within a field"),
         ('id,name\n1,"a" "b"\n', "a quote within a field"),
         ('id,name\n1,5"\n2,"x\ny"\n', "a quote within a field"),
         ('id,name\n1,a\n2,"b', "row 3: .*a quote that never ends. The file is cut off"),
-        ('id,name\n1,a\n2,"b\n3,c\n', "a quote that never ends"),
-        ('id,"name\n1,a\n', "row 1: .*a quote that never ends"),
         ("id,name\n1,a\n2\n", "row 3: 1 fields, where 2 columns are expected"),
         ("id,name\n1,a,\n", "row 2: 3 fields"),
-        ("id,name\n1,a\rb\n", "row 2: .*carriage return"),
         ('id,name\n1,"a\rb"\n2,c\r3,d\n', "row 3: .*carriage return"),
         ('name\nx\r"y"\n', "row 2: .*carriage return"),
         (b"id,name\n1,a\n2,\xff\n", "row 3: .*no text in UTF-8"),

@@ -28,16 +28,6 @@ def test_empty_lines_and_other_line_ends_are_left_out():
     assert lines(data) == b'{"a":1}\n{"a":"\\r\\n"}\n{"a":3}\n'
 
 
-def test_a_file_without_rows_has_no_pages():
-    for data in (b"", b"\n \n", b"\xef\xbb\xbf"):
-        assert lines(data) == b""
-
-
-def test_a_last_line_without_end_counts_if_it_is_whole():
-    assert lines(b'{"a":1}\n{"a":2}') == b'{"a":1}\n{"a":2}\n'
-    assert lines(b'{"a":1}\n{"a":2}\n  ') == b'{"a":1}\n{"a":2}\n'
-
-
 @pytest.mark.parametrize("cut", range(1, 14))
 def test_a_last_line_that_is_cut_off_is_an_error(cut):
     whole = b'{"a":"\xc3\xbc","b":5}'
@@ -70,11 +60,6 @@ def test_lines_do_not_make_up_for_each_other():
         lines(b'{"a":{"b":1}\n,"c":{}}{"a":1}\n')
 
 
-def test_text_that_is_no_utf8_is_named():
-    with pytest.raises(BatchError, match="line 2: it is no text in UTF-8"):
-        lines(b'{"a":1}\n{"a":"\xff"}\n')
-
-
 @pytest.mark.parametrize("broken", [b"[1]", b'{"a":NaN}', b'{"a":"\xff"}', b'{"a":1}{"a":2}', b'{"a":1'])
 def test_rows_before_a_broken_line_of_the_same_page_are_given(broken):
     given = []
@@ -92,19 +77,6 @@ def test_line_numbers_count_through_all_pages_and_what_stands_before_is_given():
             given.append(lines)
     assert len(given) > 3 and b"".join(given) == data.removesuffix(b"broken\n")
     assert max(map(len, given)) < 2 << 20
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (b"\x28\xb5\x2f\xfdrest", "it is zstd"),
-        (b"PAR1rest", "it is Parquet"),
-        (b"PK\x03\x04rest", "it is a zip file"),
-    ],
-)
-def test_other_kinds_of_files_are_named(data, said):
-    with pytest.raises(BatchError, match=said):
-        lines(data)
 
 
 def test_gzip_in_gzip_is_named():
