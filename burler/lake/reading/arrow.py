@@ -1,8 +1,7 @@
 """Files of a lake as Arrow, in the columns that batch files have.
 
-A file that is *clean* has no value that a plain JSON reader with the right types gets wrong: its blocks go
-through Arrow's own reader as they stand. What that reader has no type for, and every other file, goes through the exact
-way of batch files, which gives the same or an error.
+RECORD lines of a file that is *clean* are read as they stand; rows of every other file are cut out first. Both go the
+exact way of batch files.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.json as reader
 
 from burler.errors import BatchError, DataError, LakeError
 from burler.lake.head import Head
@@ -21,33 +19,11 @@ from burler.lake.reading.choice import Window
 from burler.lake.reading.cut import cut_of
 from burler.lake.reading.lines import FileLines, Wanted
 from burler.lake.snapshot import DataFile
-from burler.records.arrow.kernels import Unsure
-from burler.records.columns.from_json import ColumnarLayout, days, layout_of
-from burler.records.columns.types import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    DecimalOf,
-    FieldType,
-    ListOf,
-    StructOf,
-)
+from burler.records.columns.from_json import ColumnarLayout, layout_of
 from burler.singer.messages import encode
 
 _log = logging.getLogger("burler.lake")
-_READ_BY_ARROW = frozenset((BIGINT, BOOLEAN, DOUBLE, NULL, STRING, TIMESTAMP))
 _CURE = "Correct the schema or the value in the tap. pages() and rows() give any value as it is."
-
-
-class _Line(msgspec.Struct, gc=False):
-    record: msgspec.Raw
-
-
-_decode_lines = msgspec.json.Decoder(_Line).decode_lines
 
 
 class Batches:
@@ -65,14 +41,13 @@ class Batches:
         """
         table = self._table(opened.head)
         try:
-            if file.clean and table.quick is not None:
+            if file.clean:
                 for lines, count in opened.lines(Wanted(times, activations=False)):
-                    made = table.quickly(lines)
-                    yield table.exactly(_bare(lines), count) if made is None else made
+                    yield table.clean.batch(lines, count)
             else:
                 cut = None if self._columns is None else cut_of((), self._columns)
                 for lines, count in opened.lines(Wanted(times, cut, activations=False, bare=True)):
-                    yield table.exactly(lines, count)
+                    yield table.bare.batch(lines, count)
         except BatchError as error:
             raise LakeError(f"{file.path}: {str(error).partition(chr(10))[0]}.\n{_CURE}") from None
 
@@ -103,44 +78,19 @@ class Batches:
 
 
 class _Table:
-    """The columns of one SCHEMA."""
+    """The columns of one SCHEMA, made of RECORD lines of clean files, or of bare rows."""
 
     def __init__(self, schema: Mapping[str, Any], stream: str) -> None:
         self.stream = stream
         try:
-            self._layout = layout_of(_plain(schema), stream)
+            self.bare = layout_of(_plain(schema), stream)
         except DataError as error:
             raise LakeError(f"{error}.\npages() and rows() need no columns.") from None
-        self.quick = _quick_schema(self._layout)
-
-    def quickly(self, lines: bytes) -> pa.RecordBatch | None:
-        """RECORD lines through Arrow's own reader; None where it can't."""
-        options = reader.ParseOptions(explicit_schema=self.quick, unexpected_field_behavior="ignore")
-        try:
-            table = reader.read_json(
-                pa.BufferReader(lines),
-                parse_options=options,
-                read_options=reader.ReadOptions(use_threads=False, block_size=len(lines) + 1),
-            )
-            record = table.column("record").combine_chunks()
-            arrays = [record.field(at) for at in range(record.type.num_fields)]
-            made = [
-                days(one) if kind == DATE else one
-                for (_, kind), one in zip(self._layout.record.fields, arrays, strict=True)
-            ]
-            if record.null_count:
-                return None
-            return pa.RecordBatch.from_arrays(made, schema=self._layout.arrow_schema)
-        except (Unsure, pa.ArrowException, ValueError, TypeError):
-            return None
-
-    def exactly(self, lines: bytes, count: int) -> pa.RecordBatch:
-        """Bare rows, one a line."""
-        return self._layout.batch(lines, count)
+        self.clean = ColumnarLayout(self.bare.record, stream, within="record", skips=True)
 
     def remarks(self) -> list[str]:
         """What was left out or cut since this was asked last."""
-        return [one.partition(". Declare")[0] for one in self._layout.remarks()]
+        return [one.partition(". Declare")[0] for one in (*self.bare.remarks(), *self.clean.remarks())]
 
 
 def _plain(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -150,28 +100,3 @@ def _plain(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     except msgspec.DecodeError:  # a number beyond floats
         return schema
     return plain
-
-
-def _quick_schema(layout: ColumnarLayout) -> pa.Schema | None:
-    """What Arrow's reader is told of a RECORD line; None where a column has a type that it does not read exactly."""
-    fields = []
-    for (name, kind), given in zip(layout.record.fields, layout.arrow_schema, strict=True):
-        if kind != DATE and not _is_quick(kind):
-            return None
-        fields.append(pa.field(name, pa.string() if kind == DATE else given.type))
-    return pa.schema([pa.field("record", pa.struct(fields))])
-
-
-def _is_quick(kind: FieldType) -> bool:
-    match kind:
-        case ListOf(item):
-            return _is_quick(item)
-        case StructOf(fields):
-            return bool(fields) and all(_is_quick(inner) for _, inner in fields)
-        case DecimalOf():
-            return True
-    return kind in _READ_BY_ARROW
-
-
-def _bare(lines: bytes) -> bytes:
-    return b"\n".join([line.record for line in _decode_lines(lines)]) + b"\n"

@@ -77,18 +77,23 @@ class ColumnarLayout:
     Args:
         record: the columns' types.
         cure: what else to do about a value that its column can't hold; ends the error's sentence.
+        within: the key of a line's object that holds the row; None: the line is the row.
+        skips: fields without a column are passed over, and not counted.
 
     Attributes:
         arrow_schema: of every batch.
         report: fields without a column, and times that were cut, since ``remarks`` was asked last.
     """
 
-    def __init__(self, record: StructOf, stream: str, cure: str = "") -> None:
+    def __init__(
+        self, record: StructOf, stream: str, cure: str = "", *, within: str | None = None, skips: bool = False
+    ) -> None:
         self.record, self.stream = record, stream
         self.arrow_schema = arrow_schema(record)
         self.report = Report(Counter(), Counter())
         self._cure = cure
-        self._split = Splitter(record, ())
+        self._split = Splitter(record, (), within=within, skips=skips)
+        self._row_of = _rows_within(msgspec.Raw, within)
 
     def batches(self, lines: bytes | bytearray | memoryview, count: int) -> list[pa.RecordBatch]:
         """``count`` rows, one a line, as columns: all of them, or an error.
@@ -138,7 +143,8 @@ class ColumnarLayout:
         convert, unused = converter(self.record, ()), Report(Counter(), Counter())
         for line in filter(None, lines.split(b"\n")):
             try:
-                convert(line, unused)
+                rows = self._row_of(line)
+                convert(bytes(rows[0]) if rows else line, unused)
             except Misfit as misfit:
                 if not misfit.path:
                     return self._no_row(line)
@@ -196,10 +202,11 @@ class Splitter:
     Args:
         kind: the fields.
         path: where the objects stand.
+        within, skips: see ``ColumnarLayout``.
     """
 
-    def __init__(self, kind: StructOf, path: Path) -> None:
-        self._path = path
+    def __init__(self, kind: StructOf, path: Path, *, within: str | None = None, skips: bool = False) -> None:
+        self._path, self._skips = path, skips
         self._known = {name: f"f{i}" for i, (name, _) in enumerate(kind.fields)}
         self._takes = [attrgetter(attribute) for attribute in self._known.values()]
         self._columns = [column(inner, (*path, name)) for name, inner in kind.fields]
@@ -207,13 +214,13 @@ class Splitter:
             _typed_column(inner, (*path, name), make)
             for (name, inner), make in zip(kind.fields, self._columns, strict=True)
         ]
-        self._typed = _row(self._known, [_typed_form(inner) for _, inner in kind.fields], closed=True)
-        self._texts = _row(self._known, [msgspec.Raw] * len(self._known), closed=True)
+        self._typed = _row(self._known, [_typed_form(inner) for _, inner in kind.fields], closed=not skips)
+        self._texts = _row(self._known, [msgspec.Raw] * len(self._known), closed=not skips)
         self._open: Any = _row(
             dict(zip(self._known.values(), self._known.values(), strict=True)), [msgspec.Raw] * len(self._known)
         )
         self._decoders: dict[Any, tuple[Any, Any]] = {
-            form: (msgspec.json.Decoder(form).decode_lines, _list_decoder(form).decode)
+            form: (_rows_within(form, within), _list_decoder(form).decode)
             for form in (self._typed, self._texts, dict[str, msgspec.Raw])
             if form is not None
         }
@@ -272,11 +279,20 @@ class Splitter:
         known, made = self._known, self._open()
         for name, raw in row.items():
             attribute = known.get(name)
-            if attribute is None:
+            if attribute is None and not self._skips:
                 report.dropped[".".join((*self._path, name))] += 1
-            else:
+            elif attribute is not None:
                 setattr(made, attribute, raw)
         return made
+
+
+def _rows_within(form: Any, key: str | None) -> Callable[[bytes], Rows]:
+    """What reads lines of rows: objects that hold them under a key, or the rows themselves."""
+    if key is None:
+        return msgspec.json.Decoder(form).decode_lines
+    line: Any = msgspec.defstruct("Line", [("row", form)], rename={"row": key}, gc=False)
+    decode = msgspec.json.Decoder(line).decode_lines
+    return lambda data: [one.row for one in decode(data)]
 
 
 def _list_decoder(form: Any) -> Any:
