@@ -1,19 +1,36 @@
-"""Files on a local disk that are there whole or not at all: hidden names, fsync, link, and what OSErrors mean.
+"""Files on a local disk that are there whole or not at all, locks among processes, and what OSErrors mean.
 
-The lake's store and the storage of batch files stand on this. Everything a reader can see is complete at any moment,
-also after SIGKILL or a power cut.
+Everything a reader can see is complete at any moment, also after SIGKILL or a power cut. flock does not work reliably
+over NFS.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import logging
 import os
+import random
+import re
+import secrets
+import shutil
+import stat
+import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from burler.errors import BurlerError, StorageError, UsageError
+
+_log = logging.getLogger("burler")
+
+_LEFTOVER_SECONDS = 60.0  # a writer that takes longer is none of ours
+_POLITE_SECONDS = 5.0  # longer than any honest writer holds a file; a stopped one must not hold us up for ever
+_GIVE_UP_SECONDS = 60.0
+_WORD_SECONDS = 5.0
+_LONGEST_PAUSE_SECONDS = 0.05
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}  # ENOENT: /proc and the like take no folders
@@ -42,12 +59,13 @@ class HiddenFile:
 
     Args:
         path: must not exist; its folder must.
+        mode: the rights of a new one, less those of the umask.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, mode: int = 0o666) -> None:
         self.path = path
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._fd = os.open(path, flags, 0o666)
+        self._fd = os.open(path, flags, mode)
         self._synced = False
 
     @property
@@ -83,6 +101,112 @@ class HiddenFile:
             self.path.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def hidden_file(target: Path, *, name: str = "", mode: int = 0o666) -> Iterator[HiddenFile]:
+    """A hidden file beside ``target``, which takes its name by ``path.replace`` or ``os.link``; else it is removed.
+
+    Args:
+        name: of the hidden file, for those who look for names of their own; else see ``remove_leftovers``.
+    """
+    file = HiddenFile(target.with_name(name or f"{_beginning(target)}{secrets.token_hex(6)}.tmp"), mode)
+    try:
+        yield file
+    finally:
+        file.discard()
+
+
+def create_file(target: Path, content: Bytes, *, name: str = "") -> None:
+    """Make a file with all its content on disk in one step. Its own name there is not yet: see ``sync_path``.
+
+    Args:
+        name: see ``hidden_file``.
+
+    Raises:
+        FileExistsError: there is one. OSError: the folder can't be written.
+    """
+    with hidden_file(target, name=name) as file:
+        file.append(content)
+        file.sync()
+        os.link(file.path, target)
+
+
+def replace_file(path: str | Path, content: bytes) -> None:
+    """Write a file anew: a temporary one beside it is filled, made durable, and takes its name.
+
+    Mode bits stay, and owner and group where we may set them; where the group can't be kept its rights are left
+    out. At no moment may anybody read the new content who could not read the old one. A symbolic link stays: what
+    it points to is replaced. A file that is not there yet gets the usual rights of a new one.
+
+    Raises:
+        OSError: no right to, no room, a file that is itself a mount point (EBUSY). The old file is untouched.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        old = target.stat()
+    except FileNotFoundError:
+        old = None
+    with hidden_file(target, mode=0o666 if old is None else 0o600) as file:
+        file.append(content)
+        if old is not None:
+            os.fchmod(file.fd, _take_over(file.fd, old))
+        file.sync()
+        file.path.replace(target)
+    with contextlib.suppress(OSError):  # some file systems know no fsync of folders
+        sync_path(target.parent)
+
+
+def remove_leftovers(path: str | Path, *, seconds: float = _LEFTOVER_SECONDS) -> None:
+    """Remove temporary files that killed writers of this file left beside it: they may hold secrets, or fill the disk.
+
+    Call it while the file is locked. Only files that are named as ours, and older than ``seconds``, go.
+    """
+    target = Path(os.path.realpath(path))
+    ours = re.compile(re.escape(_beginning(target)) + r"[0-9a-f]{12}\.tmp")
+    with contextlib.suppress(OSError):
+        for item in target.parent.iterdir():
+            if ours.fullmatch(item.name):
+                with contextlib.suppress(OSError):
+                    old = item.lstat()
+                    if stat.S_ISREG(old.st_mode) and time.time() - old.st_mtime > seconds:
+                        item.unlink()
+
+
+def _beginning(target: Path) -> str:
+    return f".{target.name[:200]}."
+
+
+def _take_over(fd: int, old: os.stat_result) -> int:
+    """Give an open file the owner of another; the mode that it may have then."""
+    mine = os.fstat(fd)
+    mode = stat.S_IMODE(old.st_mode)
+    if mine.st_uid != old.st_uid:
+        with contextlib.suppress(OSError):
+            os.fchown(fd, old.st_uid, -1)
+    if mine.st_gid != old.st_gid:
+        try:
+            os.fchown(fd, -1, old.st_gid)
+        except OSError:
+            mode &= ~0o070
+    return mode
+
+
+@contextlib.contextmanager
+def new_folder(folder: Path, *, beside: Path | None = None) -> Iterator[Path]:
+    """A folder that is filled under a hidden name, and takes its own at the end; an empty one gives way. If anything
+    fails nothing is left.
+
+    Args:
+        beside: the folder in which it is filled; that which ``folder`` stands in if left out.
+    """
+    hidden = (beside or folder.parent) / f".{folder.name[:100]}.{secrets.token_hex(6)}.tmp"
+    try:
+        hidden.mkdir()
+        yield hidden
+        hidden.rename(folder)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder and its parents, each durable before something is put into it."""
     if folder.is_dir():
@@ -93,16 +217,148 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(exist_ok=True)
     except FileExistsError:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
-    sync_folder(folder.parent)
+    sync_path(folder.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on disk."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync_path(path: Path) -> None:
+    """Have a file, or the names in a folder, on disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def try_lock(fd: int, *, wait: bool = False) -> bool | None:
+    """Whether this process has the flock of a file now; None on file systems that have none."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _wait(fd: int, target: Path, seconds: float) -> bool | None:
+    """``try_lock`` until so many seconds have passed."""
+    begun, said, pause = time.monotonic(), False, 0.0005
+    while (got := try_lock(fd)) is False:
+        waited = time.monotonic() - begun
+        if waited > seconds:
+            break
+        if waited > _WORD_SECONDS and not said:
+            said = True
+            _log.warning("%s: another process is in the middle of replacing it; waiting for it.", target)
+        time.sleep(random.uniform(0, pause))
+        pause = min(_LONGEST_PAUSE_SECONDS, pause * 2)
+    return got
+
+
+def _no_locks(path: Path) -> OSError:
+    return OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), str(path))
+
+
+class FileLock:
+    """The flock of a file, which is made if need be, or of a folder; it is tried without waiting. The kernel takes it
+    away when the process ends, however it ends.
+
+    Args:
+        needed: False: on a file system without locks it counts as taken.
+
+    Raises:
+        OSError: the file can't be opened, or its file system has no flock.
+    """
+
+    def __init__(self, path: Path, *, mode: int = 0o666, needed: bool = True) -> None:
+        flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+        self._fd = os.open(path, flags | os.O_CLOEXEC, mode)
+        got = try_lock(self._fd)
+        if got is False or (got is None and needed):
+            self.release()
+            if got is None:
+                raise _no_locks(path)
+        else:
+            _HELD.add(self)
+
+    def __enter__(self) -> FileLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    @property
+    def taken(self) -> bool:
+        """False: another living process of this machine (or another lock of this one) has it."""
+        return self._fd >= 0
+
+    def release(self) -> None:
+        """Give it back. Safe to call again, and where it was not taken."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+
+_HELD: weakref.WeakSet[FileLock] = weakref.WeakSet()
+
+
+def _release_in_child() -> None:
+    """A forked child shares the flock, and would keep it alive when its parent is dead."""
+    for lock in list(_HELD):
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_release_in_child)
+
+
+@contextlib.contextmanager
+def locked_beside(target: Path) -> Iterator[None]:
+    """Hold the lock of ``target``: a hidden empty file beside it, which is never removed.
+
+    A holder that is stopped in between (SIGSTOP, a frozen container) keeps it, and nobody can tell what it is about to
+    do when it goes on: so it is waited for, with a word after 5 seconds, and given up after 60.
+
+    Raises:
+        StorageError: it was not to be had. OSError: the folder can't be written, or its file system has no flock.
+    """
+    make_folder(target.parent)
+    path = target.with_name(f".{target.name}.lock")
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        got = _wait(fd, target, _GIVE_UP_SECONDS)
+        if got is None:
+            raise _no_locks(path)
+        if not got:
+            raise StorageError(
+                f"{target}: another process has been in the middle of replacing it for {_GIVE_UP_SECONDS:g} seconds. "
+                f"It must be stopped (SIGSTOP, a frozen container): let it go on, or end it. `fuser {path}` names it."
+            )
+        yield
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def locked_itself(path: str | Path) -> Iterator[int]:
+    """Hold a file against others that replace it through this function too; gives a descriptor to read it from.
+
+    Where the file system knows no locks, or another process holds one for longer than 5 seconds, we go on without:
+    the lock guards against lost updates, never against half-written files.
+
+    Raises:
+        OSError: the file can't be opened.
+    """
+    limit = time.monotonic() + _POLITE_SECONDS
+    while True:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            _wait(fd, Path(path), limit - time.monotonic())
+            held, there = os.fstat(fd), os.stat(path)  # noqa: PTH116  # it may have been replaced meanwhile
+            if (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino) or time.monotonic() > limit:
+                yield fd
+                return
+        finally:
+            os.close(fd)
 
 
 @contextlib.contextmanager

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from burler.config.atomic import remove_leftovers, replace_file
 from burler.errors import CatalogError, StateError, StorageError, UsageError
+from burler.localfile import remove_leftovers, replace_file
 from burler.runtime.confirmed import read_state_file
 from burler.singer.messages import encode
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from burler.cli import common
-from burler.config.atomic import replace_file
 from burler.errors import UsageError
 from burler.extras import require
+from burler.localfile import replace_file
 from burler.runtime import logs
 from burler.runtime.report_views import StreamView
 from burler.runtime.tail_watch import TailWatch

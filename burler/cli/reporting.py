@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import click
 
 from burler.cli import common, process
-from burler.config.atomic import replace_file
 from burler.errors import UsageError
+from burler.localfile import replace_file
 from burler.runtime import logs
 from burler.runtime.report import Report
 

@@ -277,7 +277,7 @@ def _report(verification: Verification, form: str, *, strict: bool, columns: int
 
 
 def _reports(asked: Asked, verification: Verification, *, strict: bool) -> None:
-    from burler.config.atomic import replace_file
+    from burler.localfile import replace_file
 
     failed: list[str] = []
     for path in asked.report:

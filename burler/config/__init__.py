@@ -9,7 +9,7 @@ What to open for what:
     spec                     the same as plain functions, for those without a tap: check_config, known_keys
     loading, environment     files and variables into one config; names and types of variables
     secrets                  which keys hold one, and what is shown in their place
-    writeback, edit, atomic  what the tap changes goes back into its file: when; single keys in the text; the replacing
+    writeback, edit          what the tap changes goes back into its file: when; single keys in the text
 """
 
 from typing import TYPE_CHECKING
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 from burler.extras import lazy_names
 
 if TYPE_CHECKING:
-    from burler.config.atomic import replace_file
     from burler.config.environment import environment_prefix, variable_of
     from burler.config.forms import ConfigForm, ConfigSpec, parse_spec
     from burler.config.loading import Loaded, load, load_config
     from burler.config.secrets import looks_secret, mask, scrub, secret_values
     from burler.config.spec import check_config, known_keys
     from burler.config.writeback import ConfigFiles
+    from burler.localfile import replace_file
 
 __all__ = [
     "ConfigFiles",
@@ -60,7 +60,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
             "looks_secret": "secrets",
             "mask": "secrets",
             "parse_spec": "forms",
-            "replace_file": "atomic",
+            "replace_file": "writeback",
             "scrub": "secrets",
             "secret_values": "secrets",
             "variable_of": "environment",

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
-from burler.config.atomic import locked, remove_leftovers, replace_file
 from burler.config.edit import GONE, edit_json
 from burler.config.loading import Loaded, parse_object
 from burler.config.problems import dotted
 from burler.config.secrets import Path
 from burler.errors import ConfigError
+from burler.localfile import locked_itself, remove_leftovers, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -281,7 +281,7 @@ def _update(file: FilePath, keys: Mapping[Path, Any]) -> tuple[bool, dict[str, A
 
     Gives whether it was written, and what it holds now.
     """
-    with locked(file) as fd:
+    with locked_itself(file) as fd:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(errno.EINVAL, "is no plain file")
         if not os.access(file, os.W_OK):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from burler.errors import StorageError, UsageError
+from burler.localfile import new_folder
 from burler.scaffold import readme, templates
 from burler.scaffold.kinds import Kind
 from burler.scaffold.names import TapName
@@ -41,21 +40,18 @@ def make_project(name: TapName, kind: Kind, *, into: Path, check: Callable[[], N
     folder = into / name.command
     nearest = _checked_place(into, folder)
     files = templates.render(kind, name)
-    temporary = nearest / f".{name.command}.{secrets.token_hex(6)}.tmp"
     try:
-        _write(temporary, files, check)
-        filled = readme.fill(files["README.md"], temporary / name.package, kind)
-        (temporary / "README.md").write_text(filled, encoding="utf-8")
-        (temporary / PLUGIN).write_text(readme.plugin(temporary / name.package), encoding="utf-8")
-        check()
-        into.mkdir(parents=True, exist_ok=True)
-        temporary.rename(folder)  # an empty folder gives way
+        with new_folder(folder, beside=nearest) as made:
+            _write(made, files, check)
+            filled = readme.fill(files["README.md"], made / name.package, kind)
+            (made / "README.md").write_text(filled, encoding="utf-8")
+            (made / PLUGIN).write_text(readme.plugin(made / name.package), encoding="utf-8")
+            check()
+            into.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise _there(folder) from None
         raise StorageError(f"{folder} can't be made: {error.strerror}. Nothing was left behind.") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return Project(folder, tuple(sorted([*files, PLUGIN])))
 
 
@@ -88,7 +84,6 @@ def _there(folder: Path) -> UsageError:
 
 
 def _write(folder: Path, files: Mapping[str, str], check: Callable[[], None]) -> None:
-    folder.mkdir()
     for path, text in files.items():
         check()
         target = folder / path

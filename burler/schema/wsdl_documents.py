@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import BurlerError, DeclarationError
+from burler.localfile import replace_file
 from burler.schema.documents import MOST_BYTES, client_for, get, in_time, shown
 from burler.schema.wsdl_known import known_document
 from burler.schema.wsdl_places import Places, is_web
@@ -218,19 +219,9 @@ def _read(path: Path, named: str) -> bytes:
 
 def _keep(copy: Path, content: bytes, where: str) -> None:
     """Write a copy as a whole or not at all: another process may read it at the same moment."""
-    import os
-    import tempfile
-
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=copy.parent, prefix=".wsdl-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            Path(name).replace(copy)
-        except BaseException:
-            Path(name).unlink()
-            raise
+        replace_file(copy, content)
     except OSError as error:
         raise DeclarationError(
             f"{where}: the cache folder {copy.parent} can't be written: {error.strerror}. Is it right?"

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from burler.config.atomic import replace_file
+from burler.localfile import replace_file, sync_path
 from burler.spark.java import Java
 
 _log = logging.getLogger("burler.spark")
@@ -82,8 +82,7 @@ class Archive:
         Raises:
             OSError: no room, no right to.
         """
-        with made.open("rb") as file:
-            os.fsync(file.fileno())
+        sync_path(made)
         self.note.unlink(missing_ok=True)
         made.chmod(0o600)
         made.replace(self.path)

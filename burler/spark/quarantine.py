@@ -7,13 +7,13 @@ stream's folder of the lake), ``line`` (from 1), ``field``, ``value`` (its sourc
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from burler.errors import StorageError
+from burler.localfile import hidden_file
 
 FOLDER = "_quarantine"
 _SHOWN = 1_000
@@ -77,17 +77,15 @@ def publish(bad: Path, folder: Path, *, tap_id: str, stream: str, export_id: str
         StorageError: it can't be written.
     """
     place = folder / f"{export_id}.jsonl"
-    waiting = folder / f".{export_id}.tmp"
     head = {"tap": tap_id, "stream": stream}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with waiting.open("wb") as file:
-            for row in read_bad(bad):
-                file.write(msgspec.json.encode(head | msgspec.structs.asdict(row)) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        waiting.replace(place)
+        with hidden_file(place) as waiting:
+            with open(waiting.fd, "wb", closefd=False) as file:
+                for row in read_bad(bad):
+                    file.write(msgspec.json.encode(head | msgspec.structs.asdict(row)) + b"\n")
+            waiting.sync()
+            waiting.path.replace(place)
     except OSError as error:
-        waiting.unlink(missing_ok=True)
         raise StorageError(f"{place} can't be written: {error}. The rows are still in the lake") from error
     return place

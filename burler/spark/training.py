@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import fcntl
 import json
 import logging
 import os
@@ -19,12 +18,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from burler.errors import BurlerError, StorageError, UsageError
+from burler.localfile import FileLock
 from burler.spark import launch
 from burler.spark.archive import NEEDED_BYTES, SWITCH, Archive, archive_for, is_on, tidy
 from burler.spark.java import Java, find_java
@@ -75,8 +74,11 @@ def train(java: Java | None = None, *, rows: int = ROWS) -> Trained:
     home = found.path.parent
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = FileLock(home / "lock", mode=0o600)
+        if not lock.taken:  # two trainings at once would only take twice the time
+            raise UsageError("another process is making Spark's start-up archive at this moment")
         with (
-            _alone(home),
+            lock,
             tempfile.TemporaryDirectory(dir=home, prefix="training-", ignore_cleanup_errors=True) as work,
         ):
             _check_room(home)
@@ -140,24 +142,6 @@ def _check_room(home: Path) -> None:
             f"Spark's start-up archive: {home} has {free // _MEGABYTE:,} MB free and making one needs "
             f"{NEEDED_BYTES // _MEGABYTE:,}. Make room, or set XDG_CACHE_HOME to another disk"
         )
-
-
-@contextlib.contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    """Hold the folder's lock: two trainings at once would only take twice the time.
-
-    Raises:
-        UsageError: another process holds it.
-    """
-    fd = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError("another process is making Spark's start-up archive at this moment") from None
-        yield
-    finally:
-        os.close(fd)
 
 
 def _run(archive: Archive, work: Path, rows: int) -> Path:

@@ -12,18 +12,25 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
-import logging
 import os
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from burler.clock import Clock
 from burler.errors import StorageError, UsageError
-from burler.localfile import HiddenFile, errors, make_folder, sync_folder
+from burler.localfile import (
+    FileLock,
+    HiddenFile,
+    create_file,
+    errors,
+    hidden_file,
+    locked_beside,
+    make_folder,
+    sync_path,
+    try_lock,
+)
 from burler.storage.base import (
     Blob,
     Conflict,
@@ -36,12 +43,6 @@ from burler.storage.base import (
 )
 from burler.storage.location import Words
 
-_log = logging.getLogger("burler.lake")
-
-GIVE_UP_SECONDS = 60.0
-_WORD_SECONDS = 5.0
-_LONGEST_PAUSE_SECONDS = 0.05
-_BUSY = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
 _NO_LINKS = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EPERM, errno.ENOSYS, errno.EMLINK}
 _CLAIM = "0" * 16
 
@@ -75,23 +76,23 @@ class LocalStore:
     def create(self, path: str, data: bytes, /) -> str:
         """Make a file with its content in one step, or raise FileExistsError."""
         target = self._resolve(path)
-        with self._errors(target, "created"), _hidden(target.parent) as temporary:
-            temporary.append(data)
-            temporary.sync()
-            os.link(temporary.path, target)
-            temporary.discard()
+        with self._errors(target, "created"):
+            make_folder(target.parent)
+            create_file(target, data, name=hidden_name())
             _sync_after(target, self._words.cures.other)
         return _tag(data)
 
     def replace(self, path: str, data: bytes, /, *, tag: str) -> str:
         """Compare and swap; see ``Store.replace``."""
         target = self._resolve(path)
-        with self._errors(target, "written"), _hidden(target.parent) as temporary:
-            temporary.append(data)
-            temporary.sync()  # before the lock is taken: it is held for a look and a rename
-            with flocked(target):
-                _compare(target, tag)
-                temporary.path.replace(target)
+        with self._errors(target, "written"):
+            make_folder(target.parent)
+            with hidden_file(target, name=hidden_name()) as temporary:
+                temporary.append(data)
+                temporary.sync()  # before the lock is taken: it is held for a look and a rename
+                with locked_beside(target):
+                    _compare(target, tag)
+                    temporary.path.replace(target)
             _sync_after(target, self._words.cures.other)
         return _tag(data)
 
@@ -99,17 +100,17 @@ class LocalStore:
         """Compare and delete; see ``Store.delete``."""
         target = self._resolve(path)
         with self._errors(target, "removed"):
-            with flocked(target):
+            with locked_beside(target):
                 _compare(target, tag)
                 target.unlink()
-            sync_folder(target.parent)
+            sync_path(target.parent)
 
     def remove(self, path: str, /) -> None:
         """Remove a file; fine if it is not there."""
         target = self._resolve(path)
         with self._errors(target, "removed"), contextlib.suppress(FileNotFoundError):
             target.unlink()
-            sync_folder(target.parent)
+            sync_path(target.parent)
 
     def walk(self, folder: str, /) -> Iterator[str]:
         """Paths of all visible files below ``folder``, sorted."""
@@ -152,12 +153,12 @@ class LocalStore:
         """The absolute path of the file."""
         return str(self._resolve(path).absolute())
 
-    def hold(self, path: str, /) -> LocalHold:
+    def hold(self, path: str, /) -> FileLock:
         """See ``Store.hold``: an flock on a hidden file beside ``path``, which is never removed."""
         target = self._resolve(path)
         with self._errors(target, "held"):
             make_folder(target.parent)
-            return LocalHold(target.with_name(f".{target.name}.hold"))
+            return FileLock(target.with_name(f".{target.name}.hold"))
 
     def look(self, folder: str, /) -> bool:
         """See ``Store.look``."""
@@ -269,39 +270,18 @@ class NewLocalFile:
         return self._file
 
 
-@contextlib.contextmanager
-def _hidden(folder: Path) -> Iterator[HiddenFile]:
-    make_folder(folder)
-    file = HiddenFile(folder / hidden_name())
-    try:
-        yield file
-    finally:
-        file.discard()
-
-
 def _locked(folder: Path, name: str) -> HiddenFile:
     """A new hidden file whose lock this process has."""
     while True:
         file = HiddenFile(folder / hidden_name(name))
         try:
-            _lock(file.fd, fcntl.LOCK_EX)
+            try_lock(file.fd, wait=True)
             if os.fstat(file.fd).st_nlink:
                 return file
         except BaseException:
             file.discard()
             raise
         file.discard()  # another process took it for a dead one, before it had its lock
-
-
-def _lock(fd: int, how: int) -> bool | None:
-    """Whether this process has the lock now; None on file systems that have no locks (there nothing is ever dead)."""
-    try:
-        fcntl.flock(fd, how)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
 
 
 def _throw_away(file: HiddenFile, pid: int) -> None:
@@ -319,14 +299,11 @@ def _take_name(hidden: Path, target: Path) -> None:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-    claim = HiddenFile(target.with_name(hidden_name(target.name, _CLAIM)))
-    try:
-        _lock(claim.fd, fcntl.LOCK_EX)
+    with hidden_file(target, name=hidden_name(target.name, _CLAIM)) as claim:
+        try_lock(claim.fd, wait=True)
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
         hidden.rename(target)
-    finally:
-        claim.discard()
 
 
 def _if_dead(path: Path, *, old: bool = False, remove: bool = False) -> int | None:
@@ -340,7 +317,7 @@ def _if_dead(path: Path, *, old: bool = False, remove: bool = False) -> int | No
     except OSError:
         return None
     try:
-        locked = _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locked = try_lock(fd)
         if locked is False or (locked is None and not old):
             return None
         if remove:
@@ -381,92 +358,6 @@ def _tag(data: bytes) -> str:
 def _sync_after(target: Path, cure: str) -> None:
     """Make a visible name durable; if that fails, nobody knows what a power cut would leave."""
     try:
-        sync_folder(target.parent)
+        sync_path(target.parent)
     except OSError as error:
         raise OutcomeUnknown(f"{target}: written, but not known to be on disk: {error.strerror}. {cure}") from error
-
-
-class LocalHold:
-    """Tries to take the flock of a file, which is made if need be, without waiting. See ``Hold``.
-
-    Raises:
-        OSError: the file can't be opened, or its file system has no flock.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self.release()
-            if error.errno not in _BUSY:
-                raise
-        else:
-            _HELD.add(self)
-
-    @property
-    def taken(self) -> bool:
-        """See ``Hold.taken``."""
-        return self._fd >= 0
-
-    def release(self) -> None:
-        """See ``Hold.release``."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            os.close(fd)
-
-
-_HELD: weakref.WeakSet[LocalHold] = weakref.WeakSet()
-
-
-def _let_go_in_child() -> None:
-    """A forked child shares the flock, and would keep it alive when its parent is dead."""
-    for hold in list(_HELD):
-        hold.release()
-
-
-os.register_at_fork(after_in_child=_let_go_in_child)
-
-
-@contextlib.contextmanager
-def flocked(target: Path, *, pace: Clock | None = None) -> Iterator[None]:
-    """Hold the lock of ``target``: a hidden empty file beside it, which is never removed.
-
-    A holder that is stopped in between (SIGSTOP, a frozen container) keeps it, and nobody can tell what it is about to
-    do when it goes on: so it is waited for, with a word after 5 seconds, and given up after 60.
-
-    Args:
-        pace: time and chance; the system's by default.
-
-    Raises:
-        StorageError: it was not to be had. OSError: the folder can't be written.
-    """
-    make_folder(target.parent)
-    path = target.with_name(f".{target.name}.lock")
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        _wait(fd, target, path, pace or Clock())
-        yield
-    finally:
-        os.close(fd)
-
-
-def _wait(fd: int, target: Path, path: Path, pace: Clock) -> None:
-    begun, said, pause = pace.monotonic(), False, 0.0005
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            pass
-        waited = pace.monotonic() - begun
-        if waited > GIVE_UP_SECONDS:
-            raise StorageError(
-                f"{target}: another process has been in the middle of replacing it for {GIVE_UP_SECONDS:g} seconds. It "
-                f"must be stopped (SIGSTOP, a frozen container): let it go on, or end it. `fuser {path}` names it."
-            )
-        if waited > _WORD_SECONDS and not said:
-            said = True
-            _log.warning("%s: another process is in the middle of replacing it; waiting for it.", target)
-        pace.sleep(pace.uniform(0, pause))
-        pause = min(_LONGEST_PAUSE_SECONDS, pause * 2)

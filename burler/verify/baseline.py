@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from burler.config.atomic import replace_file
 from burler.config.secrets import masked
 from burler.errors import StorageError, UsageError
+from burler.localfile import replace_file
 from burler.spec.finding import Finding
 
 _FORMAT = 1

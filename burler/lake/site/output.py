@@ -6,9 +6,7 @@ A file there says which files are burler's. What is not is never touched, and a 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
 import re
 import secrets
 import shutil
@@ -16,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from burler.errors import StorageError, UsageError
+from burler.localfile import FileLock, remove_leftovers, replace_file
 
 MARKER = ".burler-lake-site.json"
 _NEW = ".burler-lake-site-new-"
@@ -73,6 +72,7 @@ class SiteFolder:
         """Mark the folder as a site's, and remove what a killed run has left."""
         with self._told(MARKER):
             self._out.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(self._out / MARKER)
             for item in self._out.glob(f"{_NEW}*"):
                 shutil.rmtree(item)
             if not (self._out / MARKER).exists():
@@ -107,9 +107,7 @@ class SiteFolder:
 
     def _mark(self, files: Iterable[str]) -> None:
         text = json.dumps({"format": 1, "made by": "burler lake docs", "files": sorted(files)}, indent=1) + "\n"
-        temporary = self._out / f"{_NEW}marker"
-        temporary.write_text(text, encoding="ascii")
-        temporary.replace(self._out / MARKER)
+        replace_file(self._out / MARKER, text.encode())
 
     @contextlib.contextmanager
     def _told(self, path: str) -> Iterator[None]:
@@ -129,34 +127,19 @@ def site_folder(out: Path) -> Iterator[SiteFolder]:
     """
     _check(out)
     folder = SiteFolder(out)
-    with _alone(out):
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(out, needed=False)
+    except OSError as error:
+        raise StorageError(f"{out} can't be made: {error.strerror}.") from None
+    if not lock.taken:
+        raise UsageError(f"{out}: another lake docs is writing there. Wait for it, or give another folder.")
+    with lock:
         try:
             folder.begin()
             yield folder
         finally:
             folder.clear()
-
-
-@contextlib.contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Hold the folder against other processes, where the file system knows locks."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        fd = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise StorageError(f"{out} can't be made: {error.strerror}.") from None
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(
-                f"{out}: another lake docs is writing there. Wait for it, or give another folder."
-            ) from None
-        except OSError:
-            pass
-        yield
-    finally:
-        os.close(fd)
 
 
 def _check(out: Path) -> None:

@@ -6,10 +6,7 @@ one that meets somebody else's is refused and never laid on top.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from burler.extras import require
+from burler.localfile import create_file
 from burler.spark.formats.base import Change
 from burler.spark.formats.footers import DataFile
 
@@ -164,23 +162,11 @@ def replace_layout(table: Any, files: Sequence[DataFile], change: Change, folder
         lines.append({"add": {**add, "partitionValues": _partition(file), "stats": json.dumps(file.stats)}})
     lines += [{"txn": {"appId": name, "version": number}} for name, number in change.numbers.items()]
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    _put(path / "_delta_log" / f"{version:020d}.json", text)
-
-
-def _put(path: Path, text: str) -> None:
-    """A file with this text that was not there before: whole at once, or not at all."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    commit = path / "_delta_log" / f"{version:020d}.json"
     try:
-        with draft.open("x", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(draft, path)
+        create_file(commit, text.encode())
     except FileExistsError:
-        raise AlreadyThere(path.name) from None
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()
+        raise AlreadyThere(commit.name) from None
 
 
 def _now_ms() -> int:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from burler.errors import ExportError, UsageError
+from burler.errors import ExportError, StorageError, UsageError
 from burler.spark.formats import pointer
 from burler.spark.formats.base import Change, Published, TableState, Target
 from burler.spark.formats.checking import check_partitions, refuse_unheld
@@ -162,7 +162,7 @@ class FileTarget(Target):
         try:
             pointer.point(self._path)
             self._remove_unused()
-        except OSError as error:
+        except (OSError, StorageError) as error:
             _log.warning("%s: published, but its folder could not be tidied: %s", self.place, error)
 
     def _refuse_strangers(self) -> None:

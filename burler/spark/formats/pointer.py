@@ -7,21 +7,17 @@ so that readers in other programs need to know one name only; a kill between the
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
-import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from burler.errors import ExportError
+from burler.localfile import create_file, locked_beside, replace_file
 
 LATEST = "_latest.json"
 VERSIONS = "_versions"
-_LOCK = "_lock"
 _MADE_BY = "burler export"
 
 
@@ -129,50 +125,23 @@ def publish(table: Path, version: Version) -> None:
     """
     folder = table / VERSIONS
     folder.mkdir(exist_ok=True)
-    draft = folder / f".{version.number}.{secrets.token_hex(4)}.tmp"
     try:
-        _write(draft, version.to_json())
-        try:
-            os.link(draft, version_path(table, version.number))
-        except FileExistsError:
-            raise Taken from None
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
+        create_file(version_path(table, version.number), version.to_json().encode())
+    except FileExistsError:
+        raise Taken from None
 
 
 def point(table: Path) -> None:
     """Let ``_latest.json`` say what the newest version says; an old one is never put over a newer.
 
     Raises:
-        OSError: the folder can't be written; the version is published all the same.
+        OSError, StorageError: the folder can't be written; the version is published all the same.
     """
-    with _locked(table):
+    latest = table / LATEST
+    with locked_beside(latest):
         known = numbers(table)
         if not known:
             return
-        text = version_path(table, known[-1]).read_text(encoding="utf-8")
-        latest = table / LATEST
-        if latest.exists() and latest.read_text(encoding="utf-8") == text:
-            return
-        draft = table / f"._latest.{secrets.token_hex(4)}.tmp"
-        try:
-            _write(draft, text)
-            draft.replace(latest)
-        finally:
-            with contextlib.suppress(OSError):
-                draft.unlink(missing_ok=True)
-
-
-def _write(path: Path, text: str) -> None:
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-@contextlib.contextmanager
-def _locked(table: Path) -> Iterator[None]:
-    with (table / _LOCK).open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        said = version_path(table, known[-1]).read_bytes()
+        if not latest.exists() or latest.read_bytes() != said:
+            replace_file(latest, said)

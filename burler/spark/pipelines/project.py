@@ -6,15 +6,14 @@ only new commits; the latest row of each key is a view of them.
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from burler.errors import StorageError, UsageError
 from burler.lake.store import open_store
+from burler.localfile import new_folder
 from burler.spark.lakefiles import LakeStream, find_streams, load_stream
 from burler.spark.pipelines import texts
 
@@ -63,13 +62,11 @@ def write_project(
 def _write(folder: Path, files: dict[str, str]) -> None:
     """All files or none: a folder beside it is filled, and takes its name."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name[:100]}-") as temporary:
-        made = Path(temporary) / "project"
+    with new_folder(folder) as made:
         for name, text in files.items():
             path = made / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        os.rename(made, folder)  # noqa: PTH104  (in the place of an empty folder, too)
 
 
 def _named(streams: Iterable[LakeStream]) -> list[_Table]:
