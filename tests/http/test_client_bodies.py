@@ -308,7 +308,7 @@ def test_a_file_that_can_not_be_written_is_said_at_once(tmp_path, monkeypatch):
             return getattr(self._file, name)
 
     def a_full_disk(path, mode="r", **_options):
-        return (Full if ".part" in str(path) else ordinary)(path, mode)
+        return (Full if ".tmp" in str(path) else ordinary)(path, mode)
 
     with serving(lambda asked: b"some bytes") as server, Client(server.url, **Clock().options) as client:
         with pytest.raises(StorageError, match="No such file or directory"):
@@ -356,7 +356,7 @@ def test_a_run_that_is_stopped_in_the_middle_of_a_reply_leaves_nothing_held():
 
 
 def test_what_killed_downloads_left_is_removed_by_a_later_one(tmp_path):
-    old, new, other = (tmp_path / f".{name}.part" for name in ("a.0123456789ab", "a.0123456789ac", "b.0123456789ab"))
+    old, new, other = (tmp_path / f".{name}.tmp" for name in ("a.0123456789ab", "a.0123456789ac", "b.0123456789ab"))
     for path in (old, new, other):
         path.write_bytes(b"half")
     for path in (old, other):
