@@ -39,6 +39,8 @@ class Blob:
     tag: str
 
 
+TEMPORARY = ".tmp-"
+"""What the hidden names of files begin with that are being written, or were when their process was killed."""
 MOST_OF_A_NAME = 200
 """Of a name in a hidden name: with what stands before it, that has no more than the 255 bytes that a name may have."""
 UNKNOWN_TIME = math.inf
@@ -231,7 +233,7 @@ def check_path(path: str, url: str) -> list[str]:
     """
     parts = path.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
-        raise LakeError(f"{url}: the lake refers to the path {path!r}, which leads out of it or nowhere.")
+        raise LakeError(f"{url}: the path {path!r} leads out of it, or nowhere.")
     return parts
 
 
@@ -252,4 +254,4 @@ def hidden_name(name: str = "", digits: str = "") -> str:
         digits: 16 hexadecimal ones; random if they are not given.
     """
     digits = digits or secrets.token_hex(8)
-    return f".tmp-{digits}-{name[:MOST_OF_A_NAME]}" if name else f".tmp-{digits}"
+    return f"{TEMPORARY}{digits}-{name[:MOST_OF_A_NAME]}" if name else f"{TEMPORARY}{digits}"

@@ -10,7 +10,7 @@ from burler.lake.care.findings import Finding, finding
 from burler.lake.care.listed import LakeListing
 from burler.lake.care.locks import guarded
 from burler.lake.care.places import Place
-from burler.storage.base import Store, StoredFile
+from burler.storage.base import TEMPORARY, Store, StoredFile
 
 LEFTOVER_SECONDS = 86_400.0
 """A hidden file that did not change for so long is no file that is being written."""
@@ -38,7 +38,7 @@ def leftovers(store: Store, files: Sequence[StoredFile], now: float) -> Iterator
     for file in files:
         folder, _, name = file.path.rpartition("/")
         days = (now - file.modified) / 86_400
-        if name.startswith(".tmp-") and folder not in busy and now - file.modified >= LEFTOVER_SECONDS:
+        if name.startswith(TEMPORARY) and folder not in busy and now - file.modified >= LEFTOVER_SECONDS:
             yield finding("leftover", file.path, f"a hidden file that nobody has written to for {days:,.1f} days")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from burler.lake import layout
 from burler.lake.care.places import Place
 from burler.lake.manifests import replaced
-from burler.storage.base import Store, StoredFile
+from burler.storage.base import Store, StoredFile, is_hidden
 
 _STREAM_DEPTH = 3
 
@@ -67,8 +67,3 @@ def listed(store: Store, wanted: Sequence[Place], *, whole: bool) -> LakeListing
         else:
             stream_of.files.append(file)
     return LakeListing(tuple(streams.values()), tuple(elsewhere))
-
-
-def is_hidden(path: str) -> bool:
-    """Whether a file, or a folder it is in, has a name that begins with a dot."""
-    return any(part.startswith(".") for part in path.split("/"))

@@ -23,12 +23,11 @@ from burler.lake.care.removing import forget, is_gone, remove_unlisted
 from burler.lake.manifests import replaced
 from burler.lake.measure import DamagedFile
 from burler.lake.snapshot import Snapshot
-from burler.storage.base import Conflict, OutcomeUnknown, Store, StoredFile
+from burler.storage.base import TEMPORARY, Conflict, OutcomeUnknown, Store, StoredFile
 
 OLDER_THAN_SECONDS = 7 * 86_400.0
 
 Reason = Literal["replaced", "orphan", "unfinished", "leftover", "lock"]
-_TEMPORARY = ".tmp-"
 _OLD_NOTE_SECONDS = 86_400.0
 
 
@@ -305,7 +304,7 @@ def _others(
     for file in files:
         folder, _, name = file.path.rpartition("/")
         age = now - file.modified
-        if name.startswith(_TEMPORARY) and folder not in busy:
+        if name.startswith(TEMPORARY) and folder not in busy:
             reason: Reason = "leftover"
         elif name.endswith(replaced.SUFFIX) and file.path not in notes:
             reason = "leftover"
