@@ -44,7 +44,7 @@ from burler.http.paging_signs import (
 )
 from burler.http.reply import Reply
 from burler.paths import path_of
-from burler.pipeline.bookmark_values import comparable
+from burler.singer.bookmark_values import comparable
 from burler.singer.keys import FULL_TABLE
 from burler.suggest import nearest
 

@@ -22,7 +22,7 @@ import msgspec
 from burler import times
 from burler.errors import UnsortedStreamError
 from burler.pipeline.bookmark_kinds import NOWHERE, Kinds, Mark, alike
-from burler.pipeline.bookmark_values import DATE, DATE_TIME, comparable, in_page, key_text, ordered, present_of
+from burler.singer.bookmark_values import DATE, DATE_TIME, comparable, in_page, key_text, ordered, present_of
 
 __all__ = ["BookmarkTracker", "comparable", "key_text"]
 

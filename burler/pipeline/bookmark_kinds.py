@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any, NamedTuple
 
 from burler.errors import StreamError
-from burler.pipeline.bookmark_values import DATE, TEXT, comparable, lower_text
+from burler.singer.bookmark_values import DATE, TEXT, comparable, lower_text
 
 
 class Mark(NamedTuple):

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from burler.pipeline import constraints
-from burler.pipeline.bookmark_values import KeyValues
 from burler.pipeline.shape_columns import fixed_times, is_times
 from burler.pipeline.shape_values import types_of
 from burler.records.arrow.kernels import Unsure
+from burler.singer.bookmark_values import KeyValues
 
 Values = list[Any]
 Kinds = set[type]

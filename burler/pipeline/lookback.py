@@ -9,7 +9,7 @@ from typing import Any
 
 from burler import times
 from burler.errors import StreamError
-from burler.pipeline.bookmark_values import DATE, DATE_TIME, NUMBER, comparable, key_text
+from burler.singer.bookmark_values import DATE, DATE_TIME, NUMBER, comparable, key_text
 
 _EXACT = Context(prec=3000)  # more than two numbers of the digits that a bookmark may have can need
 _FIRST_SECOND, _FIRST_DAY = "0001-01-01T00:00:00Z", "0001-01-01"

@@ -18,10 +18,10 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from typing import Any, Literal
 
-from burler.pipeline.bookmark_values import comparable
 from burler.pipeline.repeats_bad import KnownBad
 from burler.pipeline.repeats_page import KeyOf, Page, digest_of
 from burler.pipeline.repeats_top import Top, blank, greatest_of, last_of, less, texts
+from burler.singer.bookmark_values import comparable
 
 logger = logging.getLogger(__name__)
 

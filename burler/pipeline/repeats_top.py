@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from burler.pipeline.bookmark_values import comparable, key_text, ordered, present_of
 from burler.pipeline.shape_lines import Output
+from burler.singer.bookmark_values import comparable, key_text, ordered, present_of
 
 _FEW = 16  # lines that are looked for from the end of a page
 _WAITING_BYTES = 4 * 1024 * 1024

@@ -17,7 +17,6 @@ import msgspec
 
 from burler.errors import BadRecordError, StreamError
 from burler.pipeline import shape_fast
-from burler.pipeline.bookmark_values import KeyValues
 from burler.pipeline.rules import DEFAULT_RULES, Rules
 from burler.pipeline.shape_bad import BadRows
 from burler.pipeline.shape_columns import plain
@@ -31,6 +30,7 @@ from burler.pipeline.shape_types import is_name
 from burler.pipeline.shape_values import DROPPED, Misfit
 from burler.pipeline.unknown import Unknown
 from burler.pipeline.vouching import Vouch, Voucher, voucher
+from burler.singer.bookmark_values import KeyValues
 
 _FEW = 8  # rows that are cheaper to do one by one than to try again
 

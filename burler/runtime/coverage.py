@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from burler.pipeline.bookmark import BookmarkTracker
-from burler.pipeline.bookmark_values import least
 from burler.singer import state as st
+from burler.singer.bookmark_values import least
 
 if TYPE_CHECKING:
     from burler.runtime.line import Line

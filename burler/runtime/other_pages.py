@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import StreamError
 from burler.pages import JsonPage, PageError
-from burler.pipeline.bookmark_values import KeyValues
 from burler.pipeline.repeats import Repeats
 from burler.pipeline.repeats_top import bodies_at
 from burler.pipeline.shape import Shaper
@@ -18,6 +17,7 @@ from burler.pipeline.shape_json import JsonDecoder
 from burler.pipeline.shape_lines import Output
 from burler.pipeline.unknown import Unknown
 from burler.pipeline.yielded import rows_of
+from burler.singer.bookmark_values import KeyValues
 
 if TYPE_CHECKING:
     from burler.pipeline.arrow_direct import ArrowDirect

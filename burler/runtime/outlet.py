@@ -14,7 +14,6 @@ import msgspec
 from burler import pages
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.errors import BadRecordError, BatchError, StreamError
-from burler.pipeline.bookmark_values import spelled
 from burler.pipeline.repeats import Repeats
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape import Shaper
@@ -30,6 +29,7 @@ from burler.runtime.outlet_files import OutletFiles
 from burler.runtime.plan import PlannedStream
 from burler.runtime.versions import Versions
 from burler.settings import Settings
+from burler.singer.bookmark_values import spelled
 from burler.singer.messages import Records, Schema, record_prefix_suffix
 from burler.sinks.base import Form, Sink, form_for
 from burler.tally import Watcher

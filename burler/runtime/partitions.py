@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from burler.errors import StreamError
-from burler.pipeline.bookmark_values import greater
 from burler.pipeline.markers import UnitBroken
 from burler.runtime import entries
 from burler.runtime.flat import Flat
@@ -23,6 +22,7 @@ from burler.runtime.rising import Rising
 from burler.runtime.sources import forget_others
 from burler.runtime.tracking import save
 from burler.runtime.unit import Unit
+from burler.singer.bookmark_values import greater
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from burler.declare.strategies import Manual
 from burler.errors import UnsortedStreamError
-from burler.pipeline.bookmark_values import comparable, greater, key_text
 from burler.runtime import entries
 from burler.runtime.flat import Flat
 from burler.runtime.unit import Unit
+from burler.singer.bookmark_values import comparable, greater, key_text
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun

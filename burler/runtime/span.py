@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from burler.pipeline.bookmark_values import comparable, ordered, present_of
+from burler.singer.bookmark_values import comparable, ordered, present_of
 
 Ranked = tuple[Any, Any]
 """What a value is ordered by, and the value."""

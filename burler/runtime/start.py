@@ -8,9 +8,9 @@ import msgspec
 
 from burler.declare.spec import StreamSpec
 from burler.errors import StreamError
-from burler.pipeline.bookmark_values import least
 from burler.pipeline.lookback import before
 from burler.runtime import entries
+from burler.singer.bookmark_values import least
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun

@@ -10,10 +10,10 @@ import msgspec
 
 from burler.errors import StreamError
 from burler.pipeline import markers as mk
-from burler.pipeline.bookmark_values import spelled
 from burler.pipeline.yielded import split
 from burler.runtime.outlet import Outlet
 from burler.runtime.unit import Unit
+from burler.singer.bookmark_values import spelled
 
 if TYPE_CHECKING:
     from burler.runtime.lane import Lane

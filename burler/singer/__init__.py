@@ -7,6 +7,7 @@ What to open for what:
     metadata, keys     metadata as list and map; its keys
     selection, select  which streams and fields are wanted; ``--select``
     state              a state, read, changed, merged
+    bookmark_values    values of a replication key: their order, and how they stand in a state
 
 Messages, metadata, catalogs, selection and state, each in a module of its own; what most programs need is here.
 """

@@ -13,13 +13,13 @@ from typing import Any
 
 from burler.declare.strategies import EndOfSync, Manual
 from burler.errors import StreamError
-from burler.pipeline.bookmark_values import comparable, greater
 from burler.runtime import entries
 from burler.runtime.away.ends import PartEnd, PartError, as_errors
 from burler.runtime.away.parts import Line, Part
 from burler.runtime.flat import Flat
 from burler.runtime.rising import Rising
 from burler.singer import state as st
+from burler.singer.bookmark_values import comparable, greater
 from burler.singer.messages import ActivateVersion
 
 
