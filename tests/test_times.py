@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 
 import pytest
@@ -28,12 +29,16 @@ TEXTS: dict[str, tuple[str | None, str | None, str | None]] = {
     "2024-01-02T03:04:05-00:00": (FIVE, FIVE, FIVE),
     "2024-01-02T03:04:05+01:00": (ONE_HOUR, ONE_HOUR, ONE_HOUR),
     "2024-01-02T03:04:05.5Z": (HALF, HALF, HALF),
+    "2024-01-02T03:04:05.000Z": (FIVE, FIVE, FIVE),
+    "2024-01-02T03:04:05.0000000Z": ("2024-01-02T03:04:05.0000000Z", FIVE, FIVE),
     "2024-01-02T03:04:05.5000001Z": ("2024-01-02T03:04:05.5000001Z", HALF, HALF),
     "2024-01-02T03:04:05.500000900+00:00": ("2024-01-02T03:04:05.500000900Z", HALF, HALF),
     "2024-02-29T00:00:00+23:59": ("2024-02-28T00:01:00Z",) * 3,
     "0001-01-01T00:00:00Z": ("0001-01-01T00:00:00Z",) * 3,
+    "9999-12-31T23:59:59.999999Z": ("9999-12-31T23:59:59.999999Z",) * 3,
     "2024-01-02T03:04:05+0100": (None, ONE_HOUR, ONE_HOUR),
     "2024-01-02T03:04:05+01": (None, ONE_HOUR, ONE_HOUR),
+    "2024-01-02T03:04:05 Z": (None, FIVE, FIVE),
     "2024-01-02T03:04:05 +01:00": (None, ONE_HOUR, ONE_HOUR),
     "2024-01-02T03:04:05,5Z": (None, HALF, HALF),
     "2024-01-02T03:04:05": (None, FIVE, FIVE),
@@ -55,6 +60,7 @@ TEXTS: dict[str, tuple[str | None, str | None, str | None]] = {
         (None, None, None),
     ),
 }  # fmt: skip
+EARLY = dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1)))
 STRICT = {text: strict for text, (strict, _, _) in TEXTS.items()}
 LENIENT = {text: lenient for text, (_, lenient, _) in TEXTS.items()}
 LAKE = {text: lake for text, (_, _, lake) in TEXTS.items()}
@@ -81,9 +87,11 @@ def run(rows, config=None, state=None, **options):
 
 def test_values_of_records():
     rows = [{"id": at, "at": text} for at, text in enumerate(TEXTS)]
+    rows += [{"id": -1, "at": dt.datetime(2024, 1, 1)}, {"id": -2, "at": EARLY}]  # noqa: DTZ001
     alone = run(rows, {"max_bad_records": len(rows)}, on_bad_record="skip")
     values = {row["id"]: row["at"] for row in alone.records("a")}
     assert {text: values.get(at) for at, text in enumerate(TEXTS)} == STRICT
+    assert min(values) == 0
 
 
 def test_what_inference_calls_a_date_time():
