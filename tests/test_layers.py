@@ -84,7 +84,7 @@ HEAVY_MODULES = (
     "records/columns/to_json.py",
     *(f"pipeline/{name}.py" for name in ("arrow_direct", "arrow_limits", "arrow_lines", "arrow_plan", "arrow_scalars")),
     *(f"pipeline/{name}.py" for name in ("dicts_direct", "rows_direct", "rows_columns")),
-    "batch/reading_columns.py",
+    "batch/column_readers.py",
     "lake/reading/arrow.py",
 )
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -2,11 +2,10 @@
 
 What to open for what:
 
-    message, tap_lines, reading       messages as they come; a tap's lines; the rows of a message
-    allowed, urls, urls_web           what a message may name; opening it
-    encoders, decoders                rows into files of each format, and out of them
-    csv_options, csv_read             CSV: what may be set, columns; back to JSON
-    demands, reading_columns          what a schema demands of files with columns; their rows by it
+    message, tap_lines, allowed       messages as they come; a tap's lines; what a message may name
+    readers, column_readers           the rows of a message; those of files with columns, by the stream's schema
+    urls, urls_web                    opening what a message names
+    encoders, csv_options             rows into files of each format; what may be set of CSV, its columns
     writer, names                     rows into files and messages, files of an author's own; names of files
     storage, storage_*               where files lie
     packing, expansion, conversion, cleaning  the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from burler.batch.expansion import expand
     from burler.batch.message import message_schema
     from burler.batch.packing import pack
-    from burler.batch.reading import BatchReading as BatchReading
-    from burler.batch.reading import read
+    from burler.batch.readers import BatchReading as BatchReading
+    from burler.batch.readers import read
     from burler.batch.source_files import BatchFiles as BatchFiles
     from burler.batch.writer import ExportFiles
 
@@ -37,9 +36,9 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
         __name__,
         {
             "BatchFiles": "source_files",
-            "BatchReading": "reading",
+            "BatchReading": "readers",
             "ExportFiles": "writer",
-            "read": "reading",
+            "read": "readers",
             "expand": "expansion",
             "pack": "packing",
             "convert": "conversion",

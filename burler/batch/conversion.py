@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from burler.batch.allowed import Allowed
 from burler.batch.expansion import Expanded, Stopped
-from burler.batch.reading import BatchReading, read
+from burler.batch.readers import BatchReading, read
 from burler.batch.storage import open_storage
 from burler.batch.tap_lines import Activation, Found, Piece, TapLines, never, nothing, once
 from burler.batch.writer import BatchWriter

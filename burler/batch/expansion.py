@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from burler.batch.allowed import Allowed
-from burler.batch.reading import BatchReading, read, record_lines, uncounted
+from burler.batch.readers import BatchReading, read, record_lines, uncounted
 from burler.batch.tap_lines import Found, Piece, TapLines, never, nothing, once
 from burler.errors import BatchError, MessageError, MissingExtra, StorageError, UsageError
 from burler.singer.messages import Batch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, cast
@@ -152,3 +152,11 @@ def _stats(said: Any, files: int, stream: str) -> tuple[tuple[int | None, int], 
     raise BatchError(
         f"stream '{stream}': the 'file_stats' of a BATCH must have the bytes of each file, and its records if known"
     )
+
+
+def with_keys(schema: Mapping[str, Any], keys: Sequence[str] | None) -> Mapping[str, Any]:
+    """A schema whose rows must have the key's fields."""
+    given = schema.get("required")
+    required = given if isinstance(given, list | tuple) else ()
+    more = [key for key in keys or () if key not in required]
+    return {**schema, "required": [*required, *more]} if more else schema

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
+import logging
 import os
 import re
 from codecs import BOM_UTF8
@@ -23,6 +24,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from burler.batch.csv_options import reading_options
+from burler.batch.readers import text_pages
 from burler.batch_config import CSV_DEFAULTS, FORMATS
 from burler.config.secrets import hide
 from burler.context import StreamRun, running
@@ -42,6 +44,8 @@ from burler.pages import JsonPage
 from burler.singer.messages import Batch
 from burler.storage import location
 from burler.storage.location import local_path
+
+logger = logging.getLogger("burler")
 
 PACKINGS = ("none", "gzip", "zstd", "bz2", "xz")
 """How files may be packed as a whole. No BATCH message can say bz2 and xz: such files are read as rows."""
@@ -597,8 +601,6 @@ def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) 
 
 def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table, name: str) -> Iterator[JsonPage]:
     """Read as whoever gets the file in a BATCH message reads it, so that the rows are the same on both ways."""
-    from burler.batch.decoders import decode
-
     columns = file.columns or files.columns
     if columns is None:
         columns = tuple(table.schema.get("properties") or ())
@@ -608,7 +610,7 @@ def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table
     options = {**files.format_options, "line_end": file.line_end}
     message = Batch("", (file.url,), "csv", None, options)
     try:
-        for page in decode(cast(BinaryIO, opened), message, schema, are_shaped=True):
+        for page in text_pages(cast(BinaryIO, opened), message, schema, logger.warning, are_shaped=True):
             yield JsonPage(bytes(page.lines), ())
     except BatchError as error:
         raise FileError(f"file '{name}': {error}") from None

@@ -13,8 +13,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from burler.batch.demands import with_keys
-from burler.batch.message import batch_of
+from burler.batch.message import batch_of, with_keys
 from burler.errors import BatchError, MessageError
 from burler.singer.messages import Batch, parse_line
 from burler.target.intake import blocks

@@ -260,7 +260,7 @@ class MessageCheck:
         if "RECORD" in check.forms:
             self.say("M214", "RECORDs and BATCHes of one stream come in one run", number, name)
         check.forms.add("BATCH")
-        from burler.batch.reading import read
+        from burler.batch.readers import read
 
         try:
             reading = read(

@@ -100,7 +100,7 @@ class _Batches:
     def take(self, message: BatchLine) -> int:
         """The number of rows. A BATCH without ``time_extracted`` has the time at which it was received, as RECORDs
         beside it have: so the order of messages decides which row is the latest."""
-        from burler.batch.reading import read, record_lines, uncounted
+        from burler.batch.readers import read, record_lines, uncounted
 
         reading = read(
             message.line,

@@ -126,7 +126,7 @@ class StreamRows:
             )
 
     def _batch_files(self, number: int, line: bytes) -> Iterator[pa.RecordBatch]:
-        from burler.batch.reading import read
+        from burler.batch.readers import read
 
         stream = self._declared.stream
         reading = read(line, self._declared.schema, line=number, warn=self._warn)

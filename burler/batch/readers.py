@@ -16,19 +16,22 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
+from itertools import starmap
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 
 from burler import times
 from burler.batch.allowed import Allowed
-from burler.batch.decoders import Page, decode
-from burler.batch.demands import with_keys
+from burler.batch.csv_options import reading_options
 from burler.batch.encoders import columnar_layout
-from burler.batch.message import AGAIN, batch_of
+from burler.batch.message import AGAIN, batch_of, with_keys
 from burler.batch.urls import open_url, shown, size_of_url
 from burler.errors import BatchError, BurlerError, MessageError, MissingExtra
 from burler.extras import require
+from burler.formats import FormatError
+from burler.formats.compression import Decompressed
+from burler.formats.jsonl import json_lines
 from burler.singer.messages import Batch, Schema, encode, parse_line
 
 if TYPE_CHECKING:
@@ -40,7 +43,19 @@ logger = logging.getLogger(__name__)
 
 _GZIP = b"\x1f\x8b\x08"
 _COLUMNAR = ("parquet", "arrow")
+_CURES = {
+    "quote": "Where quotes are letters like others, the message says 'quote_char': null.",
+    "encoding": "Write the file in UTF-8.",
+    "width": "Is it cut off there, or is the delimiter another one?",
+}
 _exact_rows = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode_lines
+
+
+class Page(NamedTuple):
+    """Rows: complete lines, a JSON object on each and nothing around it."""
+
+    lines: bytes
+    count: int  # type: ignore[assignment]  # of rows; a tuple's own method of that name is of no use here
 
 
 def read(
@@ -121,7 +136,7 @@ class BatchReading:
         """Yield the pages of one file of the manifest, counted from 0."""
         with self._about(number), self._opened(number) as raw:
             rows = 0
-            for page in self._decoded(raw):
+            for page in self._pages(raw):
                 rows += page.count
                 yield page
             self._check_rows(number, rows)
@@ -166,7 +181,7 @@ class BatchReading:
         Raises:
             BatchError: see ``arrow``.
         """
-        from burler.batch.reading_columns import as_own
+        from burler.batch.column_readers import as_own
 
         row = 0
         for page in self.file_pages(number):
@@ -176,11 +191,11 @@ class BatchReading:
             row += page.count
 
     def _column_batches(self, number: int, schema: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
-        from burler.batch.reading_columns import batches
+        from burler.batch.column_readers import columnar_batches
 
         with self._about(number), self._opened(number) as raw:
             rows = 0
-            for batch in batches(raw, self.batch.format, schema, self._warn_once):
+            for batch in columnar_batches(raw, self.batch.format, schema, self._warn_once):
                 rows += batch.num_rows
                 yield batch
             self._check_rows(number, rows)
@@ -199,13 +214,13 @@ class BatchReading:
         with contextlib.closing(open_url(url, self._options, allowed=self._allowed)) as raw:
             yield raw
 
-    def _decoded(self, raw: IO[bytes]) -> Iterator[Page]:
+    def _pages(self, raw: IO[bytes]) -> Iterator[Page]:
         if self.batch.format not in _COLUMNAR:
-            return decode(cast(BinaryIO, raw), self._said_of(raw), self._schema, report=self._warn_once)
+            return text_pages(cast(BinaryIO, raw), self._said_of(raw), self._schema, self._warn_once)
         require("pyarrow", extra="batch", needed_for=f"reading a BATCH of format '{self.batch.format}'")
-        from burler.batch import reading_columns
+        from burler.batch.column_readers import columnar_pages
 
-        return reading_columns.pages(raw, self.batch.format, self._schema, self._warn_once)
+        return starmap(Page, columnar_pages(raw, self.batch.format, self._schema, self._warn_once))
 
     def _said_of(self, raw: IO[bytes]) -> Batch:
         """What is in a file. Some taps pack their files and say that they do not: a text file never begins so."""
@@ -252,6 +267,55 @@ class BatchReading:
         if fact not in self._warned:
             self._warned.add(fact)
             self._warn(f"{self._where}stream '{self.batch.stream}': {fact}")
+
+
+def text_pages(
+    raw: BinaryIO,
+    batch: Batch,
+    schema: Mapping[str, Any] | None,
+    report: Callable[[str], object],
+    *,
+    are_shaped: bool = False,
+) -> Iterator[Page]:
+    """Yield the rows of one file of JSON lines or CSV, in pages of about a MiB, as they come: rows before a broken one
+    are given.
+
+    JSON lines come byte for byte as they stand in the file. csv gives each row all fields that the schema declares,
+    null for those without a value.
+
+    Args:
+        raw: the file as it is stored, open for reading. Who opened it closes it.
+        batch: the message: format, compression, options.
+        schema: the stream's JSON Schema. JSON lines need none, csv without one is all text.
+        report: takes a sentence on what was left out.
+        are_shaped: whoever gets the rows holds their values against the schema: csv leaves that to him.
+
+    Raises:
+        BatchError: the file is not what the message says, or broken; says which row. The caller adds stream and URL.
+        MissingExtra: a package for the format is missing.
+    """
+    if batch.format not in ("jsonl", "csv"):
+        raise BatchError(f"format '{batch.format:.60}' is unknown. Known: jsonl, csv, parquet, arrow.")
+    try:
+        source = Decompressed(raw, batch.compression)
+        if batch.format == "jsonl":
+            yield from starmap(Page, json_lines(source))
+            return
+        require("pyarrow", extra="batch", needed_for="reading BATCH files in csv")
+        from burler.batch.column_readers import csv_pages
+
+        try:
+            options = reading_options(batch.format_options)
+        except ValueError as error:
+            raise BatchError(f"csv: {error}.") from None
+        yield from starmap(Page, csv_pages(source, options, schema, report, are_shaped=are_shaped))
+    except FormatError as error:
+        if error.kind == "other":
+            packed = f"packed with {batch.compression}" if batch.compression else "not packed"
+            fact = f"{error.fact}, and the message says {batch.format}, {packed}. Correct the message."
+        else:
+            fact = f"{error} {_CURES.get(error.kind, '')}".rstrip()
+        raise BatchError(fact) from None
 
 
 def uncounted(batch: Batch) -> tuple[str, ...]:
