@@ -3,7 +3,6 @@
 What to open for what:
 
     reading, pages, contents         ``read``; from a pattern to pages, file by file; one file's pages
-    names, listing, finding          what a name says of a file; which files there are; what a store lists
     store_errors                     what errors of stores and formats mean: gone, or broken
     progress                         which files were read: the source state ``burler/files``
     csv_options, csv_pages           CSV to Arrow

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from burler.errors import DeclarationError, FileError
-from burler.files.listing import File
 from burler.pages import JsonPage
+from burler.storage.find import File
 
 if TYPE_CHECKING:
     import pyarrow as pa

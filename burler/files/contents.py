@@ -14,7 +14,6 @@ from burler.files.columnar_pages import columnar_batches
 from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table, csv_batches
 from burler.files.json_pages import Peeked, json_document_page
-from burler.files.listing import File
 from burler.files.store_errors import StoreFile, named, said
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
@@ -24,6 +23,7 @@ from burler.formats.zipped import members
 from burler.numbers import is_count
 from burler.pages import JsonPage
 from burler.paths import path_of
+from burler.storage.find import File
 from burler.storage.location import printable
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")

@@ -21,9 +21,9 @@ from burler.errors import BurlerError, DeclarationError, FileError, HttpError, N
 from burler.extras import require
 from burler.files.contents import Contents, Options
 from burler.files.csv_options import Csv
-from burler.files.listing import File
 from burler.files.pages import table_of
 from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, format_of_media_type, kind_of
+from burler.storage.find import File
 from burler.storage.location import shown
 
 logger = logging.getLogger("burler")

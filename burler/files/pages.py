@@ -13,8 +13,8 @@ from burler.context import StreamRun, running
 from burler.errors import FileError
 from burler.files.contents import Contents, Options
 from burler.files.csv_pages import Table
-from burler.files.listing import File, Found, again, find
 from burler.files.progress import Progress
+from burler.storage.find import File, Found, again, find
 from burler.storage.location import shown
 from burler.words import counted
 

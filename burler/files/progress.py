@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import BurlerError
-from burler.files.listing import File
+from burler.storage.find import File
 
 if TYPE_CHECKING:
     from burler.context import StreamRun

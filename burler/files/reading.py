@@ -11,7 +11,6 @@ from burler.context import StreamRun
 from burler.errors import DeclarationError
 from burler.files.contents import Options
 from burler.files.csv_options import Csv
-from burler.files.listing import patterns_of
 from burler.files.pages import Pages, Reading
 from burler.numbers import is_measure
 
@@ -104,6 +103,18 @@ def read(
         monotonic,
     )
     return Pages(reading, stream)
+
+
+def patterns_of(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
+    """One pattern or several, as texts.
+
+    Raises:
+        DeclarationError: none, or something that is no path.
+    """
+    several = [given] if isinstance(given, str | os.PathLike) else list(given)
+    if not several or not all(isinstance(one, str | os.PathLike) and os.fspath(one) for one in several):
+        raise DeclarationError(f"burler.files: a pattern is a path or a URL, such as 'data/*.csv', not {given!r}.")
+    return tuple(str(os.fspath(one)) for one in several)
 
 
 _WORDS = {"order": ("time", "name"), "on_bad_file": ("fail", "skip"), "on_no_files": ("fail", "empty")}

@@ -14,12 +14,13 @@ from burler.files.added import SCHEMAS
 from burler.files.contents import Contents, Options
 from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table
-from burler.files.listing import File, find, patterns_of
+from burler.files.reading import patterns_of
 from burler.files.text_columns import narrowing
 from burler.numbers import is_count
 from burler.pages import JsonPage, PageError
 from burler.pipeline.yielded import rows_of
 from burler.schema.infer import DEFAULT_FORMATS, DEFAULT_MAP_KEYS, Inference
+from burler.storage.find import File, find
 from burler.storage.location import shown
 
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)

@@ -1,6 +1,6 @@
 """Where bytes lie: one interface (``base``) for a folder (``local``), and for objects (``objects``) in a ``bucket`` of
 ``s3``, ``gcs``, ``azure``, ``fsspec_store`` or this process (``memory``). URLs: ``location``; errors of stores:
-``faults``; when files changed: ``times``.
+``faults``; when files changed: ``times``; which files fit a pattern: ``find``.
 """
 
 from __future__ import annotations

@@ -1,28 +1,33 @@
-"""Which files there are: a pattern on any store that fsspec knows, and what the store says of each file."""
+"""Which files there are: a pattern on any store that fsspec knows, and what the store says of each file. Whatever can't
+be listed is an error: fsspec's own ``glob`` leaves it out, and a server that fails would look like one whose files are
+gone."""
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
 from burler.config.secrets import hide, mask, raw_secrets
-from burler.errors import DeclarationError, FileError
+from burler.errors import BurlerError, FileError, MissingExtra
 from burler.extras import require, require_store
-from burler.files.finding import listed, marks_of
-from burler.storage import times as store_times
-from burler.storage.faults import fact, is_gone
-from burler.storage.location import is_web, printable, shown, without_query
+from burler.localfile import Cures
+from burler.storage import times
+from burler.storage.faults import fact, is_gone, open_filesystem
+from burler.storage.location import Words, hide_options, is_web, printable, shown, without_query
 
 logger = logging.getLogger("burler")
 
 # How stores call the tag of a file's content.
 _TAG_KEYS = ("ETag", "etag", "md5Hash", "content_md5", "CRC", "sha", "blob_id")
+_WORDS = Words("burler.files", "storage_options", "burler.files", Cures(refused=""))
 _DIGEST_LETTERS = 11  # 66 bits: two of a million files look alike once in a hundred million listings
 
 
@@ -85,22 +90,8 @@ class File:
 
 def text_digest(text: str) -> str:
     """Eleven letters that stand for a text; letters, digits, ``-`` and ``_`` only."""
-    import base64
-
     raw = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
     return base64.urlsafe_b64encode(raw)[:_DIGEST_LETTERS].decode()
-
-
-def patterns_of(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
-    """One pattern or several, as texts.
-
-    Raises:
-        DeclarationError: none, or something that is no path.
-    """
-    several = [given] if isinstance(given, str | os.PathLike) else list(given)
-    if not several or not all(isinstance(one, str | os.PathLike) and os.fspath(one) for one in several):
-        raise DeclarationError(f"burler.files: a pattern is a path or a URL, such as 'data/*.csv', not {given!r}.")
-    return tuple(str(os.fspath(one)) for one in several)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +119,7 @@ def find(patterns: Sequence[str], storage_options: Mapping[str, Any] | None = No
     for pattern in patterns:
         store, path = _store_of(pattern, storage_options)
         root, pattern_shown = _folder(path), str(mask(pattern))
-        infos = listed(store, path, pattern)
+        infos = _listed(store, path, pattern)
         if infos is None:
             missing.append(shown(pattern))
         for info in _followed(store, infos or ()):
@@ -166,23 +157,19 @@ def again(file: File) -> File | None:
 
 
 def _store_of(pattern: str, storage_options: Mapping[str, Any] | None) -> tuple[Any, str]:
-    core = require("fsspec.core", extra="files", needed_for="burler.files")
+    require("fsspec", extra="files", needed_for="burler.files")
     require_store(pattern, needed_for=f"'{shown(pattern)}'")
     for secret in raw_secrets(pattern):  # "s3://KEY:SECRET@bucket": the store would say it, without the "s3://"
         hide(secret)
     if is_web(pattern) and "?" in pattern:
         hide(pattern.partition("?")[2])
+    hide_options(storage_options or {})
     try:
-        store, path = core.url_to_fs(pattern, **dict(storage_options or {}))
-    except ImportError as error:  # fsspec says which package the store needs
-        raise FileError(f"'{shown(pattern)}' can't be opened: {shown(str(error))}.") from None
-    except (ValueError, TypeError) as error:
-        raise FileError(
-            f"'{shown(pattern)}' can't be opened: {shown(str(error))}. Are URL and storage_options right?"
-        ) from None
-    except Exception as error:  # some stores connect at once
-        raise FileError(f"'{shown(pattern)}' can't be reached: {fact(error)}.") from None
-    return store, path
+        return open_filesystem(pattern, storage_options or {}, _WORDS)
+    except MissingExtra:
+        raise
+    except BurlerError as error:
+        raise FileError(str(error)) from None
 
 
 def _followed(store: Any, infos: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -195,7 +182,7 @@ def _followed(store: Any, infos: Iterable[dict[str, Any]]) -> list[dict[str, Any
             except OSError:
                 logger.warning("files: '%s' is a link that leads nowhere; it is left out.", shown(info["name"]))
                 continue
-        elif info.get("type") == "file" and not any(info.get(key) for key in ("size", *store_times.KEYS, *_TAG_KEYS)):
+        elif info.get("type") == "file" and not any(info.get(key) for key in ("size", *times.KEYS, *_TAG_KEYS)):
             info = _asked(store, info)  # a web server's list of links has names alone
         found.append(info)
     return found
@@ -217,8 +204,8 @@ def _file(store: Any, info: Mapping[str, Any], root: str, pattern: str) -> File 
         return None
     name = path[len(root) :] if path.startswith(root) else path
     size = info.get("size")
-    moment = store_times.said_time(store, info)
-    modified = store_times.micros(moment)
+    moment = times.said_time(store, info)
+    modified = times.micros(moment)
     unread = moment if modified is None and isinstance(moment, str) else ""
     tag = next((str(info[key]) for key in _TAG_KEYS if info.get(key)), unread)
     return File(path, name, size if isinstance(size, int) else None, modified, tag, pattern, store)
@@ -227,8 +214,116 @@ def _file(store: Any, info: Mapping[str, Any], root: str, pattern: str) -> File 
 def _folder(path: str) -> str:
     """The folder that all files of a pattern share, with the slash at its end. That of a web address is above its
     query."""
-    marks = marks_of(path)
+    marks = _marks_of(path)
     first = min((path.find(mark) for mark in marks if mark in path), default=len(path))
     if "?" not in marks:
         first = min(first, len(without_query(path)))
     return path[: path.rfind("/", 0, first) + 1]
+
+
+def _listed(store: Any, path: str, pattern: str) -> list[dict[str, Any]] | None:
+    """What a store says of each thing that fits a pattern; None where the folder of the pattern is not there.
+
+    Raises:
+        FileError: the store, or a folder in it, can't be listed.
+    """
+    try:
+        store.invalidate_cache()  # a listing of an earlier run in this process
+        if not _has_magic(path):
+            return _one(store, path)
+        if _has_a_find_of_its_own(store):
+            return list(store.glob(path, detail=True).values())
+        return _matching(store, path)
+    except FileNotFoundError as error:
+        if is_gone(error):
+            return None
+        raise _failed(pattern, error) from None
+    except Exception as error:  # stores have errors of their own
+        raise _failed(pattern, error) from None
+
+
+def _has_magic(path: str) -> bool:
+    """Whether a path is a pattern. ``?`` begins the query of a web address."""
+    return any(mark in path for mark in _marks_of(path))
+
+
+def _marks_of(path: str) -> str:
+    """The letters that make a path a pattern."""
+    return "*[" if path.startswith(("http://", "https://")) else "*?["
+
+
+def _failed(pattern: str, error: BaseException) -> FileError:
+    return FileError(f"'{shown(pattern)}' can't be listed: {fact(error)}.\n  Are the path and the rights to it right?")
+
+
+def _one(store: Any, path: str) -> list[dict[str, Any]] | None:
+    """A name without a pattern. Where its folder is not there either, it may be that a disk is not mounted."""
+    try:
+        return [store.info(path)]
+    except FileNotFoundError as error:
+        if not is_gone(error):
+            raise
+    folder = path.rpartition("/")[0]
+    is_web = path.startswith(("http://", "https://"))  # they have no folders
+    return [] if is_web or not folder or _has_a_find_of_its_own(store) or store.isdir(folder) else None
+
+
+def _has_a_find_of_its_own(store: Any) -> bool:
+    """Whether a store lists what is below a folder in its own way (object stores: one request a thousand names). Those
+    raise what goes wrong."""
+    from fsspec import AbstractFileSystem
+    from fsspec.asyn import AsyncFileSystem
+
+    kind = type(store)
+    if not isinstance(store, AbstractFileSystem):
+        return True
+    own = getattr(kind, "_find", AsyncFileSystem._find) is not AsyncFileSystem._find
+    return own or kind.find is not AbstractFileSystem.find
+
+
+def _matching(store: Any, path: str) -> list[dict[str, Any]]:
+    """The same as ``store.glob``, with its errors."""
+    from fsspec.utils import glob_translate
+
+    first = min(path.find(mark) for mark in _marks_of(path) if mark in path)
+    cut = path.rfind("/", 0, first) + 1
+    depth = None if "**" in path else path[cut:].count("/") + 1
+    fits = re.compile(glob_translate(path)).match
+    found = {info["name"]: info for info in _below(store, path[:cut], depth, top=True) if fits(info["name"])}
+    return [found[name] for name in sorted(found)]
+
+
+def _below(
+    store: Any, folder: str, depth: int | None, *, top: bool = False, above: tuple[str, ...] = ()
+) -> Iterator[dict[str, Any]]:
+    """What is in a folder and the folders below it, so many levels deep; None: all. ``above``: the folders of the
+    links on the way there; what is behind one says so (``linked``)."""
+    try:
+        infos = store.ls(store._strip_protocol(folder), detail=True)
+    except FileNotFoundError as error:
+        if top or not is_gone(error):
+            raise
+        return  # it went between two looks
+    own = folder.rstrip("/")
+    for info in infos:
+        if str(info["name"]).rstrip("/") == own:
+            continue
+        yield {**info, "linked": True} if above else info
+        if (depth is None or depth > 1) and _is_folder(store, info):
+            passed = above
+            if info.get("islink"):
+                passed = (*above, os.path.realpath(folder))
+                real = os.path.realpath(info["name"])
+                if any(one == real or one.startswith(f"{real.rstrip('/')}/") for one in passed):
+                    continue  # it leads back to where it came from
+            yield from _below(store, info["name"], None if depth is None else depth - 1, above=passed)
+
+
+def _is_folder(store: Any, info: dict[str, Any]) -> bool:
+    """Whether something is a folder, or a link to one."""
+    if not info.get("islink"):
+        return bool(info["type"] == "directory")
+    try:
+        return bool(store.info(info["name"])["type"] == "directory")
+    except OSError:  # it leads nowhere, which is said where links are followed
+        return False
