@@ -30,12 +30,14 @@ LAYERS = (
         "localfile",
         "call",
         "paths",
+        "measures",
+        "source_state",
     ),
-    ("batch_config",),
-    ("formats", "singer", "config", "settings", "log_settings", "measures", "tally", "source_state"),
+    ("batch_config", "settings", "log_settings"),
+    ("singer", "config", "tally"),
     ("context", "pages"),
     ("http", "storage"),
-    ("schema",),
+    ("schema", "formats"),
     ("records",),
     ("declare",),
     ("pipeline",),
@@ -59,9 +61,7 @@ _SOURCES = ("graphql", "sql", "files", "soap")
 # Within a row these do not know each other.
 STRANGERS = {
     ("singer", "config"),
-    ("singer", "schema"),
     ("config", "singer"),
-    ("config", "schema"),
     ("schema", "config"),
     *((one, other) for one in _SOURCES for other in _SOURCES if one != other),
 }
