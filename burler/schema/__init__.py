@@ -4,7 +4,7 @@ What to open for what:
 
     coerce, sources                   what an author may give; schema files
     documents, documents_*            JSON and YAML, from files and by http: limits, broken and hostile input
-    refs, ref_lookup, ref_places      references: replacing them, finding targets, where schemas stand
+    refs, targets                     references: replacing them, what they point to
     merge, merge_values, merge_rules  two schemas as one: allOf, keywords beside a reference; what must stand in allOf
     merge_flat                        the same laid flat, for shaping
     type_names                        types and formats that do not exist

@@ -15,8 +15,7 @@ from urllib.parse import unquote, urlsplit
 from burler.errors import DeclarationError
 from burler.schema.documents import shown
 from burler.schema.merge import merge_all
-from burler.schema.ref_lookup import Library, Target, Unfound
-from burler.schema.ref_places import Document, Scope, enter, file_uri, join
+from burler.schema.targets import Document, Library, Scope, Target, Unfound, enter, file_uri, join
 from burler.schema_tree import DATA, MAP, OTHER, SCHEMA, below
 
 MOST_VALUES = 1_000_000
