@@ -11,7 +11,7 @@ from burler.declare.tap import Tap, tap
 from burler.errors import BurlerError
 from burler.extras import lazy_names
 from burler.schema.sources import generated, json_file
-from burler.singer.keys import FULL_TABLE, INCREMENTAL, LOG_BASED
+from burler.singer.metadata import FULL_TABLE, INCREMENTAL, LOG_BASED
 
 if TYPE_CHECKING:
     from burler import batch as batch

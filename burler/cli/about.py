@@ -22,7 +22,7 @@ from burler.declare.tap import Tap
 from burler.errors import UsageError
 from burler.schema_tree import TYPES, changed, parts
 from burler.settings import Settings, markdown_table
-from burler.singer.keys import FULL_TABLE, LOG_BASED
+from burler.singer.metadata import FULL_TABLE, LOG_BASED
 
 _DISCOVERED = "as discovered"
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}

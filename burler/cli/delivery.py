@@ -12,7 +12,7 @@ from datetime import timedelta
 from burler.cli.delivery_tail import in_tail_runs, pushes_alone, state_while_tailing, told
 from burler.declare.spec import StreamSpec
 from burler.declare.strategies import EndOfSync, EveryN, EverySeconds, Manual, OnPage
-from burler.singer.keys import FULL_TABLE
+from burler.singer.metadata import FULL_TABLE
 
 
 def delivery(spec: StreamSpec, specs: Mapping[str, StreamSpec] | None = None) -> list[str]:

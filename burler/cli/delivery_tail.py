@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from burler.declare.spec import StreamSpec
 from burler.declare.strategies import Manual
-from burler.singer.keys import FULL_TABLE
+from burler.singer.metadata import FULL_TABLE
 
 _IN_TIME = "STATE comes at the latest `state_message_min_interval_ms` after the first row that none covers"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync
-from burler.singer.keys import INCREMENTAL
+from burler.singer.metadata import INCREMENTAL
 from burler.singer.select import like
 from burler.suggest import did_you_mean
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from burler.declare.checks import line_of
 from burler.declare.spec import FIRST_KEY, StreamSpec
-from burler.singer.keys import FULL_TABLE
+from burler.singer.metadata import FULL_TABLE
 from burler.suggest import did_you_mean
 
 _MAY_ADD = {"$ref", "allOf", "anyOf", "oneOf"}  # fields that stand elsewhere in a schema; the plan knows them

@@ -22,7 +22,7 @@ from burler.declare.strategies import Strategy, parse_strategy
 from burler.errors import DeclarationError
 from burler.paths import path_of
 from burler.schema.coerce import SchemaLike, as_source
-from burler.singer.keys import METHODS
+from burler.singer.metadata import METHODS
 from burler.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:

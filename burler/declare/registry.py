@@ -19,7 +19,7 @@ from burler.declare.options import check_name, parse_options
 from burler.declare.spec import Retry, StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync, needs_order
 from burler.errors import DeclarationError
-from burler.singer.keys import FULL_TABLE, INCREMENTAL, LOG_BASED
+from burler.singer.metadata import FULL_TABLE, INCREMENTAL, LOG_BASED
 
 SYNC_PARAMETERS = ("client", "config", "state", "catalog", "stream", "parent", "partition")
 BOOKMARK_PARAMETERS = ("record", "state", "stream", "children", "partition")

@@ -9,7 +9,7 @@ from typing import Any
 
 from burler.declare.strategies import EndOfSync, Strategy
 from burler.schema.coerce import Source
-from burler.singer.keys import FULL_TABLE
+from burler.singer.metadata import FULL_TABLE
 
 BAD_RECORD_POLICIES = ("error", "skip", "null")
 _END = EndOfSync()

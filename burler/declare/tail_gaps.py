@@ -7,7 +7,7 @@ from typing import Any
 
 from burler.declare.checks import line_of
 from burler.declare.spec import StreamSpec, UserFunction
-from burler.singer.keys import FULL_TABLE, LOG_BASED
+from burler.singer.metadata import FULL_TABLE, LOG_BASED
 
 _OF_POLLS = ("new_record_polling_interval_ms", "max_full_table_age_seconds")
 

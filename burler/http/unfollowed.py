@@ -45,7 +45,7 @@ from burler.http.paging_signs import (
 from burler.http.reply import Reply
 from burler.paths import path_of
 from burler.singer.bookmark_values import comparable
-from burler.singer.keys import FULL_TABLE
+from burler.singer.metadata import FULL_TABLE
 from burler.suggest import nearest
 
 if TYPE_CHECKING:

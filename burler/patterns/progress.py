@@ -8,7 +8,7 @@ from typing import Any
 from burler.context import StreamRun, spec_of
 from burler.declare.spec import StreamSpec
 from burler.errors import BurlerError, StreamError
-from burler.singer.keys import FULL_TABLE
+from burler.singer.metadata import FULL_TABLE
 
 KEEP = ("bookmark", "state", None)
 

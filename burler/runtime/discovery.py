@@ -16,7 +16,7 @@ from burler.runtime.schema_check import check_schema
 from burler.schema.coerce import as_source
 from burler.schema.refs import resolve_refs
 from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
-from burler.singer.keys import FULL_TABLE, INCREMENTAL, METHODS
+from burler.singer.metadata import FULL_TABLE, INCREMENTAL, METHODS
 from burler.singer.select import like
 from burler.words import some
 

@@ -14,7 +14,7 @@ from burler.errors import PartialError
 from burler.measures import JOB_DURATION, RECORD_COUNT
 from burler.runtime import entries, logs
 from burler.runtime.outlet import Outlet
-from burler.singer.keys import FULL_TABLE
+from burler.singer.metadata import FULL_TABLE
 from burler.words import counted
 
 if TYPE_CHECKING:

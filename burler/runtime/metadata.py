@@ -21,7 +21,8 @@ from burler.declare.spec import StreamSpec
 from burler.errors import DeclarationError
 from burler.singer import metadata as md
 from burler.singer.catalog import CatalogEntry
-from burler.singer.keys import INCREMENTAL, check_key
+from burler.singer.keys import check_key
+from burler.singer.metadata import INCREMENTAL
 from burler.suggest import did_you_mean
 from burler.words import some
 

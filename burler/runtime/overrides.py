@@ -18,7 +18,7 @@ from burler.errors import CatalogError, DeclarationError
 from burler.schema.refs import resolve_refs
 from burler.singer import metadata as md
 from burler.singer.catalog import CatalogEntry
-from burler.singer.keys import FULL_TABLE, INCREMENTAL, LOG_BASED, METHODS
+from burler.singer.metadata import FULL_TABLE, INCREMENTAL, LOG_BASED, METHODS
 from burler.singer.selection import fields_selected, stream_selected, with_booleans
 from burler.suggest import did_you_mean, nearest
 

@@ -14,7 +14,7 @@ from burler.runtime.key_checks import check_key
 from burler.singer import metadata as md
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, CatalogEntry
-from burler.singer.keys import FULL_TABLE
+from burler.singer.metadata import FULL_TABLE
 from burler.singer.select import apply_select, parse_select
 from burler.singer.selection import deselected, prune, stream_selected
 from burler.suggest import did_you_mean

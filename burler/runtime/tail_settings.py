@@ -11,7 +11,8 @@ from typing import Any
 from burler.errors import CatalogError
 from burler.runtime.plan import PlannedStream
 from burler.settings import Settings
-from burler.singer.keys import FULL_TABLE, KEYS
+from burler.singer.keys import KEYS
+from burler.singer.metadata import FULL_TABLE
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from burler.runtime.tail_retries import Tries
 from burler.runtime.tail_settings import full_table_age_seconds, interval_seconds
 from burler.runtime.tail_watch import TailWatch
 from burler.settings import Settings
-from burler.singer.keys import FULL_TABLE
+from burler.singer.metadata import FULL_TABLE
 
 MOST_OFTEN_SECONDS = 0.1
 """Between the beginnings of two polls of a stream that is woken again and again."""

@@ -9,8 +9,8 @@ from typing import Any
 from burler.runtime import entries
 from burler.runtime.plan import PlannedStream
 from burler.singer import state as st
-from burler.singer.keys import LOG_BASED
 from burler.singer.messages import ActivateVersion
+from burler.singer.metadata import LOG_BASED
 from burler.sinks.base import Sink
 
 

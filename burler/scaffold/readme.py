@@ -14,7 +14,7 @@ from burler.cli import about as said
 from burler.cli.delivery import delivery
 from burler.declare.tap import Tap
 from burler.scaffold.kinds import Kind
-from burler.singer.keys import INCREMENTAL
+from burler.singer.metadata import INCREMENTAL
 
 
 def fill(readme: str, package: Path, kind: Kind) -> str:

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from burler.errors import DeclarationError
 from burler.settings import read_value
-from burler.singer.metadata import AUTOMATIC, AVAILABLE, UNSUPPORTED
+from burler.singer.metadata import AUTOMATIC, AVAILABLE, METHODS, UNSUPPORTED
 from burler.suggest import did_you_mean
 
-FULL_TABLE: Final = "FULL_TABLE"
-INCREMENTAL: Final = "INCREMENTAL"
-LOG_BASED: Final = "LOG_BASED"
-METHODS = (FULL_TABLE, INCREMENTAL, LOG_BASED)
 STREAM, FIELD = "stream", "field"
 
 

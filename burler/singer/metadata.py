@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 MetadataMap = dict[tuple[str, ...], dict[str, Any]]
 
+FULL_TABLE: Final = "FULL_TABLE"
+INCREMENTAL: Final = "INCREMENTAL"
+LOG_BASED: Final = "LOG_BASED"
+METHODS = (FULL_TABLE, INCREMENTAL, LOG_BASED)
 AUTOMATIC, AVAILABLE, UNSUPPORTED = "automatic", "available", "unsupported"
 UNIONS = ("anyOf", "oneOf", "allOf")
 

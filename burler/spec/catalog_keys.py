@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from burler.singer.keys import METHODS
-from burler.singer.metadata import AUTOMATIC, MetadataMap
+from burler.singer.metadata import AUTOMATIC, METHODS, MetadataMap
 from burler.spec.catalog_metadata import inclusion
 from burler.spec.catalog_walk import reference, types_of
 from burler.spec.catalog_words import Reporter, cut, quoted, said, texts

@@ -8,7 +8,7 @@ from typing import Any
 
 from burler.context import StreamRun
 from burler.errors import SqlError
-from burler.singer.keys import INCREMENTAL, LOG_BASED
+from burler.singer.metadata import INCREMENTAL, LOG_BASED
 from burler.sql.tables import Column, Table, some
 
 POSITION = "burler.sql"
