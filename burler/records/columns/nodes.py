@@ -57,7 +57,7 @@ class SchemaNode:
 
     def __init__(self, given: Any) -> None:
         self.schema = _mapping(given)
-        self.branches = tuple(_branches(self.schema))
+        self.branches = tuple(branches_of(self.schema))
         found = [type_names(branch) for branch in self.branches]
         self.is_open = not all(found)
         self.names = frozenset().union(*(names or _ALL for names in found))
@@ -128,14 +128,15 @@ def _either(nodes: list[Any]) -> SchemaNode:
     return SchemaNode({"anyOf": nodes} if len(nodes) > 1 else nodes[0] if nodes else {})
 
 
-def _branches(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def branches_of(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The alternatives of a schema, ``allOf`` laid in; itself where it has none."""
     node = _merged(node)
     for key in ("anyOf", "oneOf"):
         if isinstance(parts := node.get(key), list) and parts:
             # "type" too: a branch that names none then takes the node's, one that does narrows it.
             rest = {key: value for key, value in node.items() if key not in ("anyOf", "oneOf")}
             below = [part if isinstance(part, Mapping) else {"type": []} for part in parts]
-            return [found for part in below for found in _branches(_joined(rest, part))]
+            return [found for part in below for found in branches_of(_joined(rest, part))]
     return [node]
 
 

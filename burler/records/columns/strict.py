@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw
 
-from burler.records.columns.nodes import NoColumn, SchemaNode, branch_type, type_names
+from burler.records.columns.nodes import NoColumn, branch_type, branches_of, type_names
 from burler.records.columns.types import (
     BIGINT,
     BINARY,
@@ -24,7 +24,6 @@ from burler.records.columns.types import (
     DATE,
     DIGITS,
     DOUBLE,
-    NULL,
     STRING,
     TIMESTAMP,
     DecimalOf,
@@ -163,31 +162,30 @@ def _value(given: Any, place: str, built: Built, at: str | None) -> tuple[Any, C
     if not isinstance(given, Mapping):
         raise NeverClean(f"{place} has no schema")
     _refuse_untold(given, place)
-    branches = [_named(branch, place) for branch in SchemaNode(given).branches]
-    names = frozenset().union(*(names for _, names in branches))
-    branches = [(branch, names) for branch, names in branches if names != {"null"}] or branches[:1]
-    if len(branches) > 1:
+    nullable, found = False, []
+    for branch in branches_of(given):
+        _refuse_untold(branch, place)
+        if branch.get("type") is None and ("enum" in branch or "const" in branch):
+            raise NeverClean(f"{place} lists values and names no type")
+        names = type_names(branch)
+        nullable |= "null" in names
+        if names != {"null"}:
+            found.append((branch, names - {"null"}))
+    if len(found) > 1:
         raise NeverClean(f"{place} is a union")
-    kind, check = _kind(branch_type(branches[0][0]), branches[0][0], place, built, at)
-    if "null" not in names or kind is Any or kind is None:
+    kind, check = _kind(*found[0], place, built, at) if found else (None, None)
+    if not nullable or kind is Any or kind is None:
         return kind, check
     if kind is Raw and check is not None:
         return Raw, _or_null(check)
     return kind | None, check
 
 
-def _named(branch: Mapping[str, Any], place: str) -> tuple[Mapping[str, Any], frozenset[str]]:
-    """A branch with its types; none for any."""
-    _refuse_untold(branch, place)
-    if branch.get("type") is None and ("enum" in branch or "const" in branch):
-        raise NeverClean(f"{place} lists values and names no type")
-    return branch, frozenset(type_names(branch))
-
-
 def _kind(
-    kind: FieldType, node: Mapping[str, Any], place: str, built: Built, at: str | None
+    node: Mapping[str, Any], names: set[str], place: str, built: Built, at: str | None
 ) -> tuple[Any, Check | None]:
-    """The type for values of a column of ``kind``, less null."""
+    """The type for the values of a branch, less null: that of its column, made narrow."""
+    kind = branch_type(node)
     match kind:
         case StructOf():
             return _struct(node, place, built, at), None
@@ -199,8 +197,7 @@ def _kind(
             inner, check = _value(node["additionalProperties"], f"{place}{{}}", built, None)
             return dict[str, inner], None if check is None else _all_values(check)  # type: ignore[valid-type]
         case DecimalOf(scale):
-            return _decimal(scale, type_names(node) - {"null"}, place)
-    names = type_names(node) - {"null"}
+            return _decimal(scale, names, place)
     if "string" in names and len(names) > 1 and (alone := branch_type({**node, "type": "string"})) in _TEXTS:
         kind = alone  # also in a union: right whether it is read as text or as the time it is
     if kind == TIMESTAMP:
@@ -213,7 +210,7 @@ def _kind(
 
 
 _TEXTS = (TIMESTAMP, DATE, BINARY)
-_SCALARS: dict[FieldType, Any] = {BIGINT: INT64, DOUBLE: float, BOOLEAN: bool, STRING: str, BINARY: _BASE64, NULL: None}
+_SCALARS: dict[FieldType, Any] = {BIGINT: INT64, DOUBLE: float, BOOLEAN: bool, STRING: str, BINARY: _BASE64}
 
 
 def _all(check: Check) -> Check:
