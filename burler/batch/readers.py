@@ -32,6 +32,7 @@ from burler.extras import require
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.jsonl import json_lines
+from burler.formats.names import HEAD_BYTES, kind_of
 from burler.singer.messages import Batch, Schema, encode, parse_line
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_GZIP = b"\x1f\x8b\x08"
 _COLUMNAR = ("parquet", "arrow")
 _CURES = {
     "quote": "Where quotes are letters like others, the message says 'quote_char': null.",
@@ -226,7 +226,7 @@ class BatchReading:
         """What is in a file. Some taps pack their files and say that they do not: a text file never begins so."""
         if self.batch.compression is not None:
             return self.batch
-        if not cast(io.BufferedReader, raw).peek(len(_GZIP)).startswith(_GZIP):
+        if kind_of(cast(io.BufferedReader, raw).peek(HEAD_BYTES)) != "gzip":
             return self.batch
         self._warn_once("files are packed with gzip, though the message says they are not; they are unpacked")
         return dataclasses.replace(self.batch, compression="gzip")

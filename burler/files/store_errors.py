@@ -31,6 +31,7 @@ def said(name: str) -> Iterator[None]:
 
 _LETTERS = "Where quotes are letters like others: csv=burler.files.Csv(quotechar=None)."
 _CURES = {
+    "other": "Say what it is, with format= or compression=.",
     "cut": "Is it still being written? settle_seconds leaves files alone that changed lately.",
     "limit": "If that is right, raise max_unpacked_bytes.",
     "quote": f"{_LETTERS} Where more may stand behind the quote that ends a field: strict_quotes=False.",
