@@ -32,7 +32,7 @@ from burler.errors import BatchError, DeclarationError, FileError
 from burler.extras import require
 from burler.files.columnar_pages import columnar_batches
 from burler.files.csv_pages import Table
-from burler.files.pages import table_of
+from burler.files.reader import table_of
 from burler.files.store_errors import named
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed

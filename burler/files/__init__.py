@@ -2,7 +2,7 @@
 
 What to open for what:
 
-    reading, pages, contents         ``read``; from a pattern to pages, file by file; one file's pages
+    reader                           ``read``: from a pattern to pages, file by file
     store_errors                     what errors of stores and formats mean: gone, or broken
     progress                         which files were read: the source state ``burler/files``
     csv_options, csv_pages           CSV to Arrow
@@ -21,7 +21,7 @@ from burler.extras import lazy_names
 if TYPE_CHECKING:
     from burler.files.csv_options import Csv
     from burler.files.exports import Part, export
-    from burler.files.reading import read
+    from burler.files.reader import read
     from burler.files.sampling import schema
 
 __all__ = ["Csv", "Part", "export", "read", "schema"]
@@ -33,7 +33,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
             "Csv": "csv_options",
             "Part": "exports",
             "export": "exports",
-            "read": "reading",
+            "read": "reader",
             "schema": "sampling",
         },
     )

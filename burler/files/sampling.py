@@ -11,10 +11,9 @@ from typing import Any
 
 from burler.errors import DataError, DeclarationError, FileError
 from burler.files.added import SCHEMAS
-from burler.files.contents import Contents, Options
 from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table
-from burler.files.reading import patterns_of
+from burler.files.reader import Contents, Options, patterns_of
 from burler.files.text_columns import narrowing
 from burler.numbers import is_count
 from burler.pages import JsonPage, PageError
