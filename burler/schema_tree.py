@@ -12,7 +12,7 @@ from typing import Any
 SCHEMA, MAP, DATA, OTHER = "schema", "map", "data", "other"
 """A schema (or a list of them); names to schemas; a value; a keyword that JSON Schema does not know."""
 
-UNIONS = ("allOf", "anyOf", "oneOf")
+UNIONS = ("anyOf", "oneOf", "allOf")
 LISTS = (*UNIONS, "prefixItems")
 ITEMS = ("items", "prefixItems", "additionalItems", "unevaluatedItems", "contains")
 VALUES = ("additionalProperties", "unevaluatedProperties")

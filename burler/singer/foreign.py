@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from burler.errors import CatalogError
+from burler.schema_tree import UNIONS
 from burler.singer import metadata as md
 from burler.singer.keys import wire_key
 
@@ -75,7 +76,7 @@ def _crumb(given: Any, schema: Mapping[str, Any], place: str) -> tuple[str, ...]
         raise _wrong(place)
     parts = []
     for i, part in enumerate(given):
-        if isinstance(part, int) and not isinstance(part, bool) and i and given[i - 1] in md.UNIONS:
+        if isinstance(part, int) and not isinstance(part, bool) and i and given[i - 1] in UNIONS:
             part = str(part)  # a branch's number
         if not isinstance(part, str):
             raise _wrong(place)

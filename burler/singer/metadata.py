@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from burler.schema_tree import UNIONS
+
 MetadataMap = dict[tuple[str, ...], dict[str, Any]]
 
 FULL_TABLE: Final = "FULL_TABLE"
@@ -18,7 +20,6 @@ INCREMENTAL: Final = "INCREMENTAL"
 LOG_BASED: Final = "LOG_BASED"
 METHODS = (FULL_TABLE, INCREMENTAL, LOG_BASED)
 AUTOMATIC, AVAILABLE, UNSUPPORTED = "automatic", "available", "unsupported"
-UNIONS = ("anyOf", "oneOf", "allOf")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from burler.errors import CatalogError
+from burler.schema_tree import UNIONS
 from burler.singer import metadata as md
 
 logger = logging.getLogger(__name__)
@@ -145,7 +146,7 @@ def _prune(node: Mapping[str, Any], off: Crumbs, path: tuple[str, ...]) -> tuple
     """A node less the fields that are off, and whether one of its own or below was taken out."""
     out = {key: value for key, value in node.items() if key not in _LEGACY_KEYS}
     changed = _prune_properties(out, off, path)
-    for keyword, below in (("items", (*path, "items")), *((word, path) for word in md.UNIONS)):
+    for keyword, below in (("items", (*path, "items")), *((word, path) for word in UNIONS)):
         inner = node.get(keyword)
         if isinstance(inner, Mapping) and keyword == "items":
             out[keyword], went = _prune(inner, off, below)

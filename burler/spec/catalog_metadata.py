@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from burler.schema_tree import UNIONS
 from burler.singer.keys import FIELD, KEYS, STREAM, wire_key
-from burler.singer.metadata import AUTOMATIC, AVAILABLE, UNIONS, UNSUPPORTED, MetadataMap, dotted, plain_crumb
+from burler.singer.metadata import AUTOMATIC, AVAILABLE, UNSUPPORTED, MetadataMap, dotted, plain_crumb
 from burler.spec.catalog_walk import Spot, reference
 from burler.spec.catalog_words import Reporter, cut, quoted, said, texts
 from burler.suggest import did_you_mean, nearest
