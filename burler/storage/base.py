@@ -140,16 +140,11 @@ class Store(Protocol):
     def remove(self, path: str, /) -> None:
         """Remove a file whatever it is; fine if it is not there. Only for what nobody refers to any more."""
 
-    def walk(self, folder: str, /) -> Iterator[str]:
-        """Paths of all files below ``folder`` at any depth, sorted; hidden ones (``.``) left out.
-
-        A folder that does not exist has no files.
-        """
-
     def files(
         self, folder: str, /, *, hidden: bool = False, unreadable: Callable[[str, OSError], object] | None = None
     ) -> Iterator[StoredFile]:
-        """As ``walk``, with what a listing knows of each file. One paged listing on object stores, however deep.
+        """All files below ``folder`` at any depth, sorted by path; hidden ones (``.``) left out. A folder that does not
+        exist has none. One paged listing on object stores, however deep.
 
         Args:
             hidden: also names and folders that begin with ``.``: temporary files (``.tmp-...``), sidecars of locks.

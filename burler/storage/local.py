@@ -112,10 +112,6 @@ class LocalStore:
             target.unlink()
             sync_path(target.parent)
 
-    def walk(self, folder: str, /) -> Iterator[str]:
-        """Paths of all visible files below ``folder``, sorted."""
-        yield from sorted(path for path, _ in self._entries(folder, hidden=False))
-
     def files(
         self, folder: str, /, *, hidden: bool = False, unreadable: Callable[[str, OSError], object] | None = None
     ) -> Iterator[StoredFile]:

@@ -174,11 +174,6 @@ class ObjectStore:
                 if bucket.verdict(error) is not Verdict.MISSING:
                     raise
 
-    def walk(self, folder: str, /) -> Iterator[str]:
-        """Paths of all visible files below ``folder``, sorted: one paged listing."""
-        for file in self.files(folder):
-            yield file.path
-
     def files(self, folder: str, /, *, hidden: bool = False, unreadable: object = None) -> Iterator[StoredFile]:
         """See ``Store.files``."""
         bucket, prefix, _ = self._calls()

@@ -131,10 +131,6 @@ class FaultyStore:
     def remove(self, path: str, /) -> None:
         return self._call("remove", path, lambda: self.inner.remove(path))
 
-    def walk(self, folder: str, /) -> Iterator[str]:
-        found = self._call("walk", folder, lambda: list(self.inner.walk(folder)))
-        return (path for path in found if not self._torn(path))
-
     def files(self, folder: str, /, *, hidden: bool = False) -> Iterator[StoredFile]:
         found = self._call("files", folder, lambda: list(self.inner.files(folder, hidden=hidden)))
         return (file for file in found if not self._torn(file.path))

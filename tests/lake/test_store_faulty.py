@@ -81,7 +81,7 @@ def test_a_file_that_is_published_and_refused(store: FaultyStore) -> None:
         store.fail("publish", what)
         with pytest.raises(error):
             file.publish("raw/t/s/h/f")
-        assert list(store.walk("raw")) == (["raw/t/s/h/f"] if there else [])
+        assert [file.path for file in store.files("raw")] == (["raw/t/s/h/f"] if there else [])
 
 
 def test_the_nth_call_and_how_often(store: FaultyStore) -> None:
@@ -104,7 +104,7 @@ def test_listings_that_lack_a_file(store: FaultyStore) -> None:
     for name in ("a", "b"):
         store.create(f"raw/t/{name}", b"1")
     store.torn_listing(lambda path: path.endswith("b"))
-    assert list(store.walk("raw")) == [file.path for file in store.files("raw")] == ["raw/t/a"]
+    assert [file.path for file in store.files("raw")] == ["raw/t/a"]
 
 
 def test_every_call_can_be_stepped(store: FaultyStore) -> None:

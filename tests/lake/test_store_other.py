@@ -149,6 +149,6 @@ def test_a_lake_is_whole_although_the_network_is_not(s3_server: Any, lake: Any) 
             writer.records(lake.page("users", *range(20 * page, 20 * page + 20)))
             writer.state(lake.state(page))
     assert lake.ids() == list(range(120)) and lake.states[-1] == {"at": 5}
-    there = {path.rpartition("/")[2] for path in store.walk("raw") if ".singer" in path}
+    there = {file.path.rpartition("/")[2] for file in store.files("raw") if ".singer" in file.path}
     assert there == {file.path.rpartition("/")[2] for file in lake.load().files} and len(there) == 4
     assert [file.path for file in store.files("raw", hidden=True) if "/." in file.path] == []

@@ -69,7 +69,7 @@ def test_a_data_file_is_published_once(cloud: tuple[Store, Server]) -> None:
     with pytest.raises(FileExistsError):
         other.publish("raw/t/f")
     other.discard()
-    assert list(store.walk("raw")) == ["raw/t/f"] and content(store, "raw/t/f") == b"rows"
+    assert [file.path for file in store.files("raw")] == ["raw/t/f"] and content(store, "raw/t/f") == b"rows"
 
 
 def test_a_big_data_file_goes_in_parts(cloud: tuple[Store, Server]) -> None:

@@ -251,7 +251,7 @@ def test_a_living_process_is_seen(store: Store) -> None:
     assert again.taken
     tag = store.create(lock, b"{}")
     store.delete(lock, tag=store.replace(lock, b"{ }", tag=tag))  # a hold is in nobody's way
-    assert list(store.walk("raw")) == [] and store.hold("raw/t/s/other/singerlake.lock").taken
+    assert [file.path for file in store.files("raw")] == [] and store.hold("raw/t/s/other/singerlake.lock").taken
     again.release()
 
 
@@ -318,7 +318,7 @@ def test_hidden_files_are_listed_for_those_who_clean(store: Store) -> None:
 def test_a_lake_in_memory_is_one_for_each_name() -> None:
     one, same, other = open_store("memory://one"), open_store("memory://one/"), open_store("memory://other")
     one.create("raw/a", b"1")
-    assert list(same.walk("raw")) == ["raw/a"] and list(other.walk("raw")) == []
+    assert [file.path for file in same.files("raw")] == ["raw/a"] and [file.path for file in other.files("raw")] == []
     with pytest.raises(UsageError, match="there is no lake at memory://other"):
         open_store("memory://other", must_exist=True)
     with pytest.raises(TypeError, match="a store in memory can't be sent to another process"):

@@ -60,7 +60,7 @@ def test_a_bucket_that_goes_away(s3_server: Any, store: Store) -> None:
             lambda: store.create(PATH, b"2"),
             lambda: store.replace(PATH, b"2", tag=tag),
             lambda: file.publish("raw/t/f"),
-            lambda: list(store.walk("raw")),
+            lambda: [file.path for file in store.files("raw")],
         ):
             with pytest.raises(StorageError, match="Is the name of the bucket right"):
                 act()

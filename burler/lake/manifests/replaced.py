@@ -105,7 +105,7 @@ def data_files(store: Store, folder: str) -> list[str]:
     Raises:
         LakeError: what a compacted file replaces can't be read.
     """
-    return standing(store, folder, all_data_files(folder, store.walk(folder)))
+    return standing(store, folder, all_data_files(folder, (file.path for file in store.files(folder))))
 
 
 def all_data_files(folder: str, paths: Iterable[str]) -> list[str]:

@@ -32,7 +32,7 @@ def made(lake: Any, deed: str) -> tuple[Any, Store]:
     if deed == "vacuum":
         care.compact(inner)
     if deed == "rebuild of nothing":
-        for path in list(inner.walk("raw")):
+        for path in [file.path for file in inner.files("raw")]:
             if path.endswith(".json") and ".singer" not in path:
                 inner.remove(path)
     if deed == "rebuild":

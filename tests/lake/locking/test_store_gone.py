@@ -51,7 +51,7 @@ def test_a_run_that_ends_well_gives_its_locks_back_with_all_patience(lake: Any) 
         writer.schema(lake.schema())
         writer.records(lake.page("users", 1))
     assert set(seen.seconds) == {float("inf")}
-    assert [path for path in seen.store.walk("raw") if path.endswith(".lock")] == []
+    assert [file for file in seen.store.files("raw") if file.path.endswith(".lock")] == []
 
 
 def test_a_driver_ends_soon_as_well(lake: Any) -> None:

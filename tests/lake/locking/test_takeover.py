@@ -50,7 +50,9 @@ class Somewhere:
         return blob.data
 
     def locks(self) -> list[str]:
-        return [path for path in open_store(self.url, options=self.options).walk("raw") if path.endswith(".lock")]
+        return [
+            file.path for file in open_store(self.url, options=self.options).files("raw") if file.path.endswith(".lock")
+        ]
 
     def claim(self) -> dict[str, Any]:
         (claim,) = json.loads(self.manifest())["writers"].values()

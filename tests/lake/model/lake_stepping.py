@@ -154,9 +154,6 @@ class Run:
             raise StorageError(f"{call.path}: the store is down")
         return tag_of(call.data or b"")
 
-    def walk(self, folder: str, /) -> Iterator[str]:
-        yield from (file.path for file in self.files(folder))
-
     def files(self, folder: str, /, *, hidden: bool = False) -> Iterator[StoredFile]:
         for path, size in self.ask(Call("list", folder)):
             if hidden or not lake_store.is_hidden(path):

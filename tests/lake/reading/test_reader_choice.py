@@ -79,7 +79,7 @@ def test_without_a_manifest_names_tell_and_the_folder_is_listed_once(hours: Any)
     hours.manifest_path().unlink()
     reading = read(hours.store, "tap-x", "users", since=NOON + 4 * HOUR + dt.timedelta(seconds=0.5))
     assert ids(reading) == [5]  # 4 may be in the second of the file's name, so it is opened, and its row left out
-    assert [call.path for call in hours.store.calls if call.operation == "walk"] == ["raw/tap-x/users"]
+    assert [call.path for call in hours.store.calls if call.operation == "files"] == ["raw/tap-x/users"]
     assert opened(hours) == [
         "users-20240102T160000Z-20240102T160000Z.singer.gz",
         "users-20240102T170000Z-20240102T170000Z.singer.gz",
@@ -184,7 +184,7 @@ def test_a_manifest_or_folder_that_we_may_not_read_is_told_and_no_empty_stream(h
     with pytest.raises(UsageError, match="Permission denied"):
         read(hours.store)
     hours.manifest_path().unlink()
-    hours.store.fail("walk", UsageError("Permission denied"), path="*/users")
+    hours.store.fail("files", UsageError("Permission denied"), path="*/users")
     with pytest.raises(UsageError, match="Permission denied"):
         read(hours.store)
 
