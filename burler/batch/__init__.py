@@ -4,7 +4,7 @@ What to open for what:
 
     message, tap_lines, allowed       messages as they come; a tap's lines; what a message may name
     readers, column_readers           the rows of a message; those of files with columns, by the stream's schema
-    urls, urls_web                    opening what a message names
+    urls                              opening what a message names
     encoders, csv_options             rows into files of each format; what may be set of CSV, its columns
     writer, names                     rows into files and messages, files of an author's own; names of files
     storage, storage_*               where files lie

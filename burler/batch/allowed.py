@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from burler.batch.storage import root_path
 from burler.errors import ConfigError
 from burler.schema.wsdl_places import as_sent, begins, climbs, is_below, is_web, origin
+from burler.storage.web import Refused
 
 if TYPE_CHECKING:
     import requests
@@ -32,14 +33,6 @@ _SYSTEM = ("/proc", "/sys", "/dev")
 _METADATA = frozenset({"fd00:ec2::254", "100.100.100.200"})
 """Where clouds give credentials to a machine, beside the link-local 169.254.169.254."""
 _SAME = {"s3a": "s3", "gcs": "gs"}
-
-
-class Refused(Exception):
-    """Something that may not be read. ``cure``: what to do if it should be."""
-
-    def __init__(self, fact: str, cure: str) -> None:
-        super().__init__(fact)
-        self.cure = cure
 
 
 @dataclass(frozen=True, slots=True)

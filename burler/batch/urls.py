@@ -1,35 +1,27 @@
-"""Batch files by the URLs of a manifest: this machine's, web servers' (also pre-signed), and every store's that fsspec
-reaches (BATCH proposal).
+"""Batch files by the URLs of a manifest (BATCH proposal); see ``storage.reading``.
 
-Whatever goes wrong is one ``BatchError`` that names the file, without the query of its URL, which may be a signature. A
-connection that breaks off is an error: no file is ever taken to end where it was only cut.
+Whatever goes wrong is one ``BatchError`` that names the file, without the query of its URL, which may be a signature.
 """
 
 from __future__ import annotations
 
-import io
-import os
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, cast
+from typing import Any, BinaryIO
 
-from burler.batch.allowed import Allowed, Refused
+from burler.batch.allowed import Allowed
 from burler.batch.message import AGAIN
-from burler.config.secrets import hide
 from burler.errors import BatchError, BurlerError, ConfigError
 from burler.localfile import Cures
 from burler.storage import location
-from burler.storage.faults import is_about_options, open_filesystem, said
-from burler.storage.location import Words, hide_options, local_path
+from burler.storage.faults import is_about_options, is_gone, said
+from burler.storage.location import Words
+from burler.storage.reading import open_file, size_of_file
+from burler.storage.web import ReadFault, Refused
 
 _READING = Words(
     "a batch file's URL", "the storage options", "reading batch files", Cures(refused=""), wrong=ConfigError
 )
-_PIECE_BYTES = 1 << 20
-_BLOCK_BYTES = 4 << 20
-"""Asked of a store at once; about twice as much is held."""
 
 
 def shown(url: str) -> str:
@@ -56,18 +48,8 @@ def open_url(
         BatchError: it is not there, may not be read, or the store does not answer; so does reading later on, also when
         fewer bytes come than the file has. MissingExtra: the store's package is not installed.
     """
-    failure, allowed = _Failure(url, stream), Allowed.of(allowed)
-    scheme = _scheme(url)
-    if scheme in ("", "file"):
-        return _open_local(url, allowed, failure)
-    hide_options(options or {})
-    if scheme in ("http", "https"):
-        from burler.batch.urls_web import WebFile
-
-        hide(url.partition("?")[2])
-        with failure.of("read"):
-            return _buffered(WebFile(url, _headers(options), allowed, failure.text))
-    return _open_store(url, dict(options or {}), allowed, failure)
+    failure = _Failure(url, stream)
+    return open_file(url, dict(options or {}), Allowed.of(allowed), _READING, failure.of)
 
 
 def size_of_url(
@@ -78,20 +60,8 @@ def size_of_url(
     Raises:
         BatchError: as ``open_url``.
     """
-    failure, allowed = _Failure(url, stream), Allowed.of(allowed)
-    scheme = _scheme(url)
-    if scheme in ("", "file"):
-        with failure.of("read"):
-            return _regular(_local(url, allowed, failure), failure).st_size
-    hide_options(options or {})
-    if scheme in ("http", "https"):
-        from burler.batch.urls_web import size_of
-
-        hide(url.partition("?")[2])
-        with failure.of("read"):
-            return size_of(url, _headers(options), allowed, failure.text)
-    store, path = _store(url, dict(options or {}), allowed, failure)
-    return _store_size(store, path, failure)
+    with _Failure(url, stream).of():
+        return size_of_file(url, dict(options or {}), Allowed.of(allowed), _READING)
 
 
 class _Failure:
@@ -106,7 +76,7 @@ class _Failure:
         return BatchError(f"{self._start}batch file '{self._name}' {fact}." + (f"\n  {cure}" if cure else ""))
 
     @contextmanager
-    def of(self, doing: str) -> Iterator[None]:
+    def of(self) -> Iterator[None]:
         """Whatever goes wrong becomes such an error."""
         try:
             yield
@@ -114,20 +84,25 @@ class _Failure:
             raise
         except Refused as refused:
             raise self.text(f"is not read: {refused}", refused.cure) from None
+        except ReadFault as fault:
+            raise self.text(str(fault), fault.cure or _cure_of_status(fault)) from None
         except FileNotFoundError as error:
-            self._missing(error, doing)
+            if not is_gone(error):
+                raise self.text(f"can't be read: {said(error)}") from None
+            cure = f"Is it the path as this machine sees it, and was the file not cleaned away? {AGAIN}"
+            raise self.text("is not there", cure) from None
         except Exception as error:  # stores have errors of their own
-            raise self.text(f"can't be {doing}: {said(error)}", _cure(error)) from None
+            raise self.text(f"can't be read: {said(error)}", _cure(error)) from None
 
-    def _missing(self, error: FileNotFoundError, doing: str) -> NoReturn:
-        from burler.storage.faults import is_gone
 
-        if not is_gone(error):
-            raise self.text(f"can't be {doing}: {said(error)}") from None
-        raise self.text(
-            "is not there",
-            f"Is it the path as this machine sees it, and was the file not cleaned away? {AGAIN}",
-        ) from None
+def _cure_of_status(fault: ReadFault) -> str:
+    if fault.status in (404, 410):
+        return f"Is the URL right, and was the file not cleaned away? {AGAIN}"
+    if fault.status in (401, 403) and fault.is_stranger:
+        return "The headers of the storage options go to the first server of --allow alone, and this is another one."
+    if fault.status in (400, 401, 403):
+        return f"A signed URL holds for a time only: sign for longer (batch_config.presign_seconds). {AGAIN}"
+    return ""
 
 
 def _cure(error: Exception) -> str:
@@ -137,111 +112,3 @@ def _cure(error: Exception) -> str:
     if is_about_options(error):
         return "Are the URL and the storage options right?"
     return ""
-
-
-def _scheme(url: str) -> str:
-    head, mark, _ = url.partition(":")
-    return head.lower() if mark and len(head) > 1 and head.replace("+", "").replace("-", "").isalnum() else ""
-
-
-def _headers(options: Mapping[str, Any] | None) -> dict[str, str]:
-    return {str(name): str(value) for name, value in ((options or {}).get("headers") or {}).items()}
-
-
-def _buffered(raw: io.RawIOBase) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(raw, _PIECE_BYTES))
-
-
-# ---- this machine ------------------------------------------------------------------------------------------
-
-
-def _local(url: str, allowed: Allowed, failure: _Failure) -> Path:
-    path = local_path(url) or Path(url)
-    if not path.is_absolute():
-        raise failure.text("is no absolute path", "A manifest has whole URLs, such as file:///data/x.jsonl.")
-    return allowed.path(path)
-
-
-def _regular(path: Path, failure: _Failure) -> os.stat_result:
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for
-        raise failure.text("is no file, but a folder, pipe or device")
-    return found
-
-
-def _open_local(url: str, allowed: Allowed, failure: _Failure) -> BinaryIO:
-    with failure.of("read"):
-        path = _local(url, allowed, failure)
-        size_bytes = _regular(path, failure).st_size
-        return _buffered(_Stored(open(path, "rb", buffering=0), size_bytes, failure))
-
-
-# ---- stores ------------------------------------------------------------------------------------------------
-
-
-def _store(url: str, options: dict[str, Any], allowed: Allowed, failure: _Failure) -> tuple[Any, str]:
-    with failure.of("opened"):
-        allowed.store(url, options)
-        store, path = open_filesystem(url, options, _READING)
-        allowed.opened_store(store)
-        return store, path
-
-
-def _store_size(store: Any, path: str, failure: _Failure) -> int | None:
-    with failure.of("read"):
-        store.invalidate_cache(store._parent(path))
-        info = store.info(path)
-        if info.get("type") == "directory":
-            raise failure.text("is no file, but a folder")
-        size = info.get("size")
-        return size if isinstance(size, int) else None
-
-
-def _open_store(url: str, options: dict[str, Any], allowed: Allowed, failure: _Failure) -> BinaryIO:
-    store, path = _store(url, options, allowed, failure)
-    size_bytes = _store_size(store, path, failure)
-    with failure.of("read"):
-        file = store.open(path, "rb", block_size=_BLOCK_BYTES)
-    return _buffered(_Stored(file, size_bytes, failure))
-
-
-class _Stored(io.RawIOBase):
-    """A file that can be read from any place. Fewer bytes than it is known to have are an error."""
-
-    def __init__(self, file: Any, size_bytes: int | None, failure: _Failure) -> None:
-        super().__init__()
-        self._file, self._size, self._failure = file, size_bytes, failure
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Whether the file says so."""
-        return bool(self._file.seekable())
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place."""
-        with self._failure.of("read"):
-            return int(self._file.seek(offset, whence))
-
-    def tell(self) -> int:
-        """The place."""
-        return int(self._file.tell())
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer as far as there are bytes."""
-        with self._failure.of("read"):
-            piece = self._file.read(len(buffer))
-        if not piece and len(buffer) and self._size is not None and self.tell() < self._size:
-            raise self._failure.text(
-                f"ends after {self.tell():,} of {self._size:,} bytes", "Was it changed while it was read?"
-            )
-        buffer[: len(piece)] = piece
-        return len(piece)
-
-    def close(self) -> None:
-        """Close the file."""
-        if not self.closed:
-            self._file.close()
-        super().close()

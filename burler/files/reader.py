@@ -22,7 +22,7 @@ from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table, csv_batches
 from burler.files.json_pages import Peeked, json_document_page
 from burler.files.progress import Progress
-from burler.files.store_errors import StoreFile, named, said
+from burler.files.store_errors import named, said
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.jsonl import json_lines
@@ -33,6 +33,7 @@ from burler.pages import JsonPage
 from burler.paths import path_of
 from burler.storage.find import File, Found, again, find
 from burler.storage.location import printable, shown
+from burler.storage.reading import CountedFile
 from burler.words import counted
 
 logger = logging.getLogger("burler")
@@ -500,9 +501,9 @@ class Contents:
     def _open(self, file: File, name: str, packing: str | None) -> Decompressed:
         return Decompressed(self._stored(file, name), packing, limit_bytes=self._options.max_unpacked_bytes)
 
-    def _stored(self, file: File, name: str) -> StoreFile:
+    def _stored(self, file: File, name: str) -> CountedFile:
         with said(name):
-            return StoreFile(file.store.open(file.path, "rb"), name)
+            return CountedFile(file.store.open(file.path, "rb"), partial(said, name))
 
     def _content(
         self,
@@ -557,7 +558,7 @@ class Contents:
             yield from columnar_batches(source, "parquet", name, self._table, self._warned, self._on_footer)
 
 
-def _members(packed: StoreFile, options: Options) -> Iterator[tuple[str, Callable[[], Decompressed]]]:
+def _members(packed: CountedFile, options: Options) -> Iterator[tuple[str, Callable[[], Decompressed]]]:
     """See ``zipped.members``."""
     try:
         yield from members(cast(BinaryIO, packed), options.is_wanted, limit_bytes=options.max_unpacked_bytes)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from burler.errors import BurlerError, FileError
 from burler.formats import FormatError
@@ -54,39 +52,3 @@ def named(name: str) -> Iterator[None]:
         cure = _CURES.get(error.kind)
         fact = f"file '{name}'{place}: {shown(error.fact)}."
         raise FileError(f"{fact}\n  {cure}" if cure else fact) from None
-
-
-class StoreFile(io.RawIOBase):
-    """A file of a store, whose errors name it (see ``said``)."""
-
-    def __init__(self, file: Any, name: str) -> None:
-        super().__init__()
-        self._file, self._name = file, name
-
-    def read(self, size: int = -1) -> bytes:
-        """At most so many bytes; b"" at the end."""
-        with said(self._name):
-            piece: bytes = self._file.read(size)
-            return piece
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Whether the file says so."""
-        return bool(self._file.seekable())
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a place."""
-        return int(self._file.seek(offset, whence))
-
-    def tell(self) -> int:
-        """The place."""
-        return int(self._file.tell())
-
-    def close(self) -> None:
-        """Close the file."""
-        if not self.closed:
-            super().close()
-            self._file.close()

@@ -1,6 +1,7 @@
 """Where bytes lie: one interface (``base``) for a folder (``local``), and for objects (``objects``) in a ``bucket`` of
 ``s3``, ``gcs``, ``azure``, ``fsspec_store`` or this process (``memory``). URLs: ``location``; errors of stores:
-``faults``; when files changed: ``times``; which files fit a pattern: ``find``.
+``faults``; when files changed: ``times``; which files fit a pattern: ``find``; one file by
+its URL: ``reading``, ``web``.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""A batch file on a web server, as a stream: counted, so that no end is taken for granted."""
+"""Files on web servers, as streams: counted, so that no end is taken for granted. Who asks says by a ``Gate`` which
+addresses may be asked, and who may see the headers.
+"""
 
 from __future__ import annotations
 
 import io
 import re
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from burler.batch.allowed import Allowed, Refused
-from burler.batch.message import AGAIN
-from burler.errors import BatchError
 from burler.http.prepared import location_of
 from burler.storage import location
 from burler.storage.faults import said
@@ -18,7 +18,53 @@ from burler.storage.faults import said
 if TYPE_CHECKING:
     import requests
 
-Failing = Callable[..., BatchError]
+
+class ReadFault(Exception):
+    """A file that can't be read, as what is said of it.
+
+    Attributes:
+        cure: what to do.
+        status: of the answer of a web server, if that is what is wrong.
+        is_stranger: whether that server was not to see the headers that there are.
+    """
+
+    def __init__(self, fact: str, cure: str = "", *, status: int = 0, is_stranger: bool = False) -> None:
+        super().__init__(fact)
+        self.cure, self.status, self.is_stranger = cure, status, is_stranger
+
+
+class Refused(Exception):
+    """Something that may not be read. ``cure``: what to do if it should be."""
+
+    def __init__(self, fact: str, cure: str) -> None:
+        super().__init__(fact)
+        self.cure = cure
+
+
+class Gate(Protocol):
+    """What may be read, where others than who reads have named it. All may raise ``Refused``."""
+
+    def path(self, path: Path, /) -> Path:
+        """The file of this machine to be opened for a path."""
+
+    def web(self, url: str, /) -> None:
+        """Look at an http(s) address, before it is asked."""
+
+    def store(self, url: str, options: Mapping[str, Any], /) -> None:
+        """Look at a URL that fsspec is to open with such options."""
+
+    def opened_store(self, store: Any, /) -> None:
+        """Look at fsspec's store of a URL."""
+
+    def is_home(self, url: str, first: str, /) -> bool:
+        """Whether an http(s) address may see the headers; ``first``: the one that redirects lead from."""
+
+    def check_headers(self, url: str, /) -> None:
+        """Look whether there is a host at all that the headers may go to."""
+
+    def guard(self, session: requests.Session, /) -> None:
+        """Have a session look at who answers, before it asks."""
+
 
 _TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
 _TRIES = 3
@@ -26,44 +72,39 @@ _MOST_REDIRECTS = 10
 _WAIT_SECONDS = 0.5
 _PASSING = frozenset({429, 500, 502, 503, 504})
 _TOTAL = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
-_GONE = f"Is the URL right, and was the file not cleaned away? {AGAIN}"
-_FORBIDDEN = f"A signed URL holds for a time only: sign for longer (batch_config.presign_seconds). {AGAIN}"
 
 
 class WebFile(io.RawIOBase):
     """The body of a GET, as the server stores it: not unpacked. It can be read once.
 
     Args:
-        headers: for the one origin that may see them (see ``Allowed.is_home``).
-        failing: makes an error of a fact and a cure.
+        headers: for the one origin that may see them (see ``Gate.is_home``).
 
     Raises:
-        BatchError: as ``failing`` makes it. Refused: it may not be read.
+        ReadFault: it can't be read; so does reading later on. Refused: it may not.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], allowed: Allowed, failing: Failing) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], gate: Gate) -> None:
         super().__init__()
-        self._failing = failing
         self._count = 0
-        self._response = _asked(url, headers, allowed, failing)
+        self._response = _asked(url, headers, gate)
         length = self._response.headers.get("Content-Length", "")
         self._size = int(length) if length.isdigit() else None
 
-    def readable(self) -> bool:
-        """True."""
-        return True
+    def tell(self) -> int:
+        """How many bytes have come."""
+        return self._count
 
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer as far as bytes have come."""
+    def read(self, size: int = -1, /) -> bytes:
+        """As many bytes as have come, at most ``size``; b"" at the end."""
         try:
-            piece = self._response.raw.read(len(buffer), decode_content=False)
+            piece: bytes = self._response.raw.read(size, decode_content=False)
         except Exception as error:  # urllib3, ssl, socket: all are a connection that broke
             raise self._cut(said(error)) from None
         self._count += len(piece)
-        if not piece and len(buffer) and self._size is not None and self._count < self._size:
+        if not piece and size and self._size is not None and self._count < self._size:
             raise self._cut("the connection was closed")
-        buffer[: len(piece)] = piece
-        return len(piece)
+        return piece
 
     def close(self) -> None:
         """Close the connection."""
@@ -71,18 +112,18 @@ class WebFile(io.RawIOBase):
             self._response.close()
         super().close()
 
-    def _cut(self, fact: str) -> BatchError:
+    def _cut(self, fact: str) -> ReadFault:
         of = "" if self._size is None else f" of {self._size:,}"
-        return self._failing(f"broke off after {self._count:,}{of} bytes: {fact}", "Run again.")
+        return ReadFault(f"broke off after {self._count:,}{of} bytes: {fact}", "Run again.")
 
 
-def size_of(url: str, headers: Mapping[str, str], allowed: Allowed, failing: Failing) -> int | None:
+def size_of(url: str, headers: Mapping[str, str], gate: Gate) -> int | None:
     """The size of a file by a GET for its first byte: a URL that is signed for GET is good for nothing else.
 
     Raises:
-        BatchError, Refused: see ``WebFile``.
+        ReadFault, Refused: see ``WebFile``.
     """
-    with _asked(url, headers, allowed, failing, {"Range": "bytes=0-0"}) as response:
+    with _asked(url, headers, gate, {"Range": "bytes=0-0"}) as response:
         if response.status_code == 200:
             length = response.headers.get("Content-Length", "")
             return int(length) if length.isdigit() else None
@@ -91,7 +132,7 @@ def size_of(url: str, headers: Mapping[str, str], allowed: Allowed, failing: Fai
 
 
 def _asked(
-    url: str, headers: Mapping[str, str], allowed: Allowed, failing: Failing, more: Mapping[str, str] | None = None
+    url: str, headers: Mapping[str, str], gate: Gate, more: Mapping[str, str] | None = None
 ) -> requests.Response:
     """A reply with a body; a server that is busy is asked again.
 
@@ -103,41 +144,40 @@ def _asked(
     good = (200, 206, 416) if more else (200,)
     for tried in range(1, _TRIES + 1):
         try:
-            response = _followed(url, headers, allowed, {**(more or {}), "Accept-Encoding": "identity"})
+            response = _followed(url, headers, gate, {**(more or {}), "Accept-Encoding": "identity"})
         except (requests.ConnectionError, requests.Timeout) as error:
             fact = f"can't be read: no answer from its server ({_reason(error)})"
         except (requests.RequestException, ValueError) as error:
-            raise failing(f"can't be read: {said(error)}") from None
+            raise ReadFault(f"can't be read: {said(error)}") from None
         else:
             if response.status_code in good:
                 return response
             fact = f"can't be read: its server answers {response.status_code} {response.reason}".rstrip()
             response.close()
             if response.status_code not in _PASSING:
-                raise failing(
-                    fact, _cure(response.status_code, bool(headers) and not allowed.is_home(response.url, url))
-                )
+                stranger = bool(headers) and not gate.is_home(response.url, url)
+                raise ReadFault(fact, status=response.status_code, is_stranger=stranger)
         if tried < _TRIES:
             time.sleep(_WAIT_SECONDS * tried)
-    raise failing(fact, "Run again.")
+    raise ReadFault(fact, "Run again.")
 
 
-def _followed(url: str, headers: Mapping[str, str], allowed: Allowed, more: Mapping[str, str]) -> requests.Response:
+def _followed(url: str, headers: Mapping[str, str], gate: Gate, more: Mapping[str, str]) -> requests.Response:
     """The reply at the end of all redirects. Each address is looked at before it is asked, and sees the headers only if
     they are meant for it."""
     import requests
 
     first = url
     with requests.Session() as session:
-        allowed.guard(session)
+        gate.guard(session)
         for _ in range(_MOST_REDIRECTS + 1):
             try:
-                allowed.web(url)
+                gate.web(url)
                 if headers and url is first:
-                    allowed.check_headers(url)
+                    gate.check_headers(url)
                 response = session.get(
                     url,
-                    headers={**(headers if allowed.is_home(url, first) else {}), **more},
+                    headers={**(headers if gate.is_home(url, first) else {}), **more},
                     # As the URL says, and nothing more: a password for this host in ~/.netrc would void a signature.
                     auth=lambda request: request,
                     timeout=_TIMEOUT,
@@ -155,14 +195,6 @@ def _followed(url: str, headers: Mapping[str, str], allowed: Allowed, more: Mapp
             response.close()
             url = location_of(response.url, response.headers["Location"])
     raise requests.TooManyRedirects(f"more than {_MOST_REDIRECTS} redirects")
-
-
-def _cure(status: int, is_stranger: bool) -> str:
-    if status in (404, 410):
-        return _GONE
-    if status in (401, 403) and is_stranger:
-        return "The headers of the storage options go to the first server of --allow alone, and this is another one."
-    return _FORBIDDEN if status in (400, 401, 403) else ""
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,153 @@
+"""One file by its URL: of this machine, of web servers (see ``web``), and of every store that fsspec reaches.
+
+A connection that breaks off is an error: no file is ever taken to end where it was only cut.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from burler.config.secrets import hide
+from burler.storage.faults import open_filesystem
+from burler.storage.location import Words, hide_options, local_path
+from burler.storage.web import Gate, ReadFault, WebFile, size_of
+
+Errors = Callable[[], AbstractContextManager[None]]
+"""Makes whatever goes wrong within it an error that names the file."""
+
+_PIECE_BYTES = 1 << 20
+_BLOCK_BYTES = 4 << 20
+"""Asked of a store at once; about twice as much is held."""
+
+
+class CountedFile(io.RawIOBase):
+    """A file as its store gives it, whose errors name it. Fewer bytes than it is known to have are an error."""
+
+    def __init__(self, file: Any, errors: Errors, size_bytes: int | None = None) -> None:
+        super().__init__()
+        self._file, self._errors, self._size = file, errors, size_bytes
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Whether the file says so."""
+        return bool(self._file.seekable())
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place."""
+        with self._errors():
+            return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        """The place."""
+        return int(self._file.tell())
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most so many bytes; b"" at the end."""
+        with self._errors():
+            piece: bytes = self._file.read(size)
+            if not piece and size and self._size is not None and self.tell() < self._size:
+                raise ReadFault(
+                    f"ends after {self.tell():,} of {self._size:,} bytes", "Was it changed while it was read?"
+                )
+        return piece
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer as far as there are bytes."""
+        piece = self.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.closed:
+            super().close()
+            self._file.close()
+
+
+def open_file(url: str, options: Mapping[str, Any], gate: Gate, words: Words, errors: Errors) -> BinaryIO:
+    """A file for reading its bytes as they are stored, from the beginning. Close it after use.
+
+    Files of this machine and of stores can be read from any place (``seek``), those of web servers once, in order.
+
+    Args:
+        url: ``file:``, ``http:``, ``https:``, any that fsspec knows, or an absolute path.
+        options: for the store's library: keys, endpoints. Of web servers ``headers`` alone, and these for one origin.
+
+    Raises:
+        What ``errors`` makes of it; so does reading later on.
+    """
+    with errors():
+        if _is_local(url):
+            path, found = _local(url, gate)
+            file: Any = open(path, "rb", buffering=0)  # noqa: SIM115
+            size: int | None = found.st_size
+        elif _is_web(url, options):
+            file, size = WebFile(url, _headers(options), gate), None  # it counts by itself
+        else:
+            store, place, size = _stored(url, options, gate, words)
+            file = store.open(place, "rb", block_size=_BLOCK_BYTES)
+        return cast(BinaryIO, io.BufferedReader(CountedFile(file, errors, size), _PIECE_BYTES))
+
+
+def size_of_file(url: str, options: Mapping[str, Any], gate: Gate, words: Words) -> int | None:
+    """How many bytes a file has as it is stored, without reading it; None where nobody says. Errors go through as they
+    come."""
+    if _is_local(url):
+        return _local(url, gate)[1].st_size
+    if _is_web(url, options):
+        return size_of(url, _headers(options), gate)
+    return _stored(url, options, gate, words)[2]
+
+
+def _scheme(url: str) -> str:
+    head, mark, _ = url.partition(":")
+    return head.lower() if mark and len(head) > 1 and head.replace("+", "").replace("-", "").isalnum() else ""
+
+
+def _is_local(url: str) -> bool:
+    return _scheme(url) in ("", "file")
+
+
+def _is_web(url: str, options: Mapping[str, Any]) -> bool:
+    hide_options(options)
+    if _scheme(url) not in ("http", "https"):
+        return False
+    hide(url.partition("?")[2])
+    return True
+
+
+def _headers(options: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name): str(value) for name, value in (options.get("headers") or {}).items()}
+
+
+def _local(url: str, gate: Gate) -> tuple[Path, os.stat_result]:
+    path = local_path(url) or Path(url)
+    if not path.is_absolute():
+        raise ReadFault("is no absolute path", "A manifest has whole URLs, such as file:///data/x.jsonl.")
+    path = gate.path(path)
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for
+        raise ReadFault("is no file, but a folder, pipe or device")
+    return path, found
+
+
+def _stored(url: str, options: Mapping[str, Any], gate: Gate, words: Words) -> tuple[Any, str, int | None]:
+    """fsspec's store of a URL, the path in it, and the size of the file."""
+    gate.store(url, options)
+    store, path = open_filesystem(url, options, words)
+    gate.opened_store(store)
+    store.invalidate_cache(store._parent(path))
+    info = store.info(path)
+    if info.get("type") == "directory":
+        raise ReadFault("is no file, but a folder")
+    size = info.get("size")
+    return store, path, size if isinstance(size, int) else None
