@@ -43,30 +43,32 @@ def line_blocks(source: Any, *, most_line_bytes: int | None = None) -> Iterator[
     Raises:
         FormatError: a line does not end (of the kind ``long``); what stands before it was given.
     """
-    whole: list[bytes] = []  # lines; lists, since a line may be huge
-    begun: list[bytes] = []  # the line that the last piece broke off in
-    size = open_bytes = 0
-    at_begin = True
+    parts: list[bytes] = []  # a list, since a line may be huge; cut where a block ends alone, to copy nothing twice
+    size = open_bytes = 0  # of all parts; of the line that has begun
+    has_begun = False
+    last: tuple[int, int] | None = None  # the part with the last line end, and the place behind it
     while piece := source.read(_PIECE_BYTES):
-        if at_begin:
+        if not has_begun:
             while len(piece) < HEAD_BYTES and (more := source.read(_PIECE_BYTES)):
                 piece += more
-            piece, at_begin = piece.removeprefix(codecs.BOM_UTF8), False
+            piece, has_begun = piece.removeprefix(codecs.BOM_UTF8), True
         cut = piece.rfind(b"\n") + 1
         if cut:
-            whole += [*begun, piece[:cut]]
-            size += open_bytes + cut
-            begun, open_bytes = [], 0
-        begun.append(piece[cut:])
+            last, open_bytes = (len(parts), cut), 0
         open_bytes += len(piece) - cut
-        if size and size + open_bytes >= _BLOCK_BYTES:
-            yield b"".join(whole)
-            whole, size = [], 0
+        parts.append(piece)
+        size += len(piece)
+        if last is not None and size >= _BLOCK_BYTES:
+            number, cut = last
+            yield b"".join((*parts[:number], parts[number][:cut]))
+            parts, size, last = [parts[number][cut:], *parts[number + 1 :]], open_bytes, None
         if most_line_bytes is not None and open_bytes > most_line_bytes:
             raise FormatError(f"it does not end within {most_line_bytes:,} bytes: no row is that long", kind="long")
-    if whole:
-        yield b"".join(whole)
-    if rest := b"".join(begun):
+    if last is not None:
+        number, cut = last
+        yield b"".join((*parts[:number], parts[number][:cut]))
+        parts = [parts[number][cut:], *parts[number + 1 :]]
+    if rest := b"".join(parts):
         yield rest
 
 
