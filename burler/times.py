@@ -23,26 +23,29 @@ DAY = (
 """A day of the calendar, leap years looked at. Wants ``re.ASCII``, as the others."""
 CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
 OFFSET = r"[+-](?:[01]\d|2[0-3]):[0-5]\d"
-_DATE = re.compile(DAY, re.ASCII)
-_STRICT = re.compile(rf"({DAY})[Tt ]({CLOCK})(?:\.(\d+))?([Zz]|{OFFSET})", re.ASCII)
-_NAIVE = re.compile(rf"({DAY})[Tt ]({CLOCK})(?:\.(\d+))?", re.ASCII)
-_LAKE = re.compile(rf"({DAY})[Tt ]({CLOCK})(?:[.,](\d+))?\s?([Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?", re.ASCII)
-_LENIENT = re.compile(
+_STRICT = rf"({DAY})[Tt ]({CLOCK})(?:\.(\d+))?([Zz]|{OFFSET})"
+_NAIVE = rf"({DAY})[Tt ]({CLOCK})(?:\.(\d+))?"
+_LAKE = rf"({DAY})[Tt ]({CLOCK})(?:[.,](\d+))?\s?([Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?"
+_LENIENT = (
     r"(\d{4})(-?)(\d\d)\2(\d\d)"
-    r"(?:[Tt ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?\s?([Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?",
-    re.ASCII,
+    r"(?:[Tt ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?\s?([Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?"
 )
-_SIX = re.compile(rf"{DAY}T{CLOCK}\.\d{{6}}Z", re.ASCII)
-_SIXES = re.compile(rf"(?:{DAY}T{CLOCK}\.\d{{6}}Z\n)*+", re.ASCII)
+_SIX = rf"{DAY}T{CLOCK}\.\d{{6}}Z"
+_SIXES = rf"(?:{DAY}T{CLOCK}\.\d{{6}}Z\n)*+"
 # Without the Z their order as text is that in time: a fraction is never all zeros.
-_CANONICAL = re.compile(rf"(?:{DAY}T{CLOCK}(?:\.(?!000000)\d{{6}})?Z\n)*+", re.ASCII)
-_STRICTS = re.compile(
-    rf"(?:(?!0001|9999){DAY}[Tt]{CLOCK}(?:\.\d+)?(?:[Zz]|{OFFSET})\n)*+", re.ASCII
-)  # in the first and the last year a zone may lead out of the calendar
-_PLAIN = re.compile(rf"(?:{DAY}[T ]{CLOCK}(?:\.\d+)?(?:Z|{OFFSET})?\n)*+", re.ASCII)
-_USUAL = re.compile(rf"{DAY}T{CLOCK}(?:\.\d{{1,6}})?(?:Z|{OFFSET})", re.ASCII)
-_MAY_BE = re.compile(r"^\d{4}-\d\d-\d\d[Tt ]\d\d:", re.ASCII | re.MULTILINE)
-_DATES = re.compile(rf"(?:{DAY}\n)*+", re.ASCII)
+_CANONICAL = rf"(?:{DAY}T{CLOCK}(?:\.(?!000000)\d{{6}})?Z\n)*+"
+# In the first and the last year a zone may lead out of the calendar.
+_STRICTS = rf"(?:(?!0001|9999){DAY}[Tt]{CLOCK}(?:\.\d+)?(?:[Zz]|{OFFSET})\n)*+"
+_PLAIN = rf"(?:{DAY}[T ]{CLOCK}(?:\.\d+)?(?:Z|{OFFSET})?\n)*+"
+_USUAL = rf"{DAY}T{CLOCK}(?:\.\d{{1,6}})?(?:Z|{OFFSET})"
+_MAY_BE = r"(?m)^\d{4}-\d\d-\d\d[Tt ]\d\d:"
+_DATES = rf"(?:{DAY}\n)*+"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when it is first asked for: all together they take some milliseconds of a start."""
+    return re.compile(pattern, re.ASCII)
 
 
 # ---- strict ----------------------------------------------------------------------------------------------------------
@@ -54,7 +57,7 @@ def strict(text: str) -> str | None:
     The fraction is written as Python and msgspec write it, with six digits or none; one of more than six digits stays
     as it is, since to round it would lose digits.
     """
-    found = _STRICT.fullmatch(text)
+    found = _compiled(_STRICT).fullmatch(text)
     if found is None:
         return None
     day, clock, digits, zone = found.groups()
@@ -84,12 +87,12 @@ def are_strict(texts: Sequence[str]) -> bool:
 def naive(text: str) -> dt.datetime | None:
     """What ``strict`` would take if it had a zone, without one; None if it is no such text. Digits beyond the sixth are
     cut."""
-    return dt.datetime.fromisoformat(text.upper()) if _NAIVE.fullmatch(text) else None
+    return dt.datetime.fromisoformat(text.upper()) if _compiled(_NAIVE).fullmatch(text) else None
 
 
 def is_date(text: str) -> bool:
     """Whether text is a day of the calendar, ``2024-01-02``."""
-    return _DATE.fullmatch(text) is not None
+    return _compiled(DAY).fullmatch(text) is not None
 
 
 def are_dates(texts: Sequence[str]) -> bool:
@@ -99,7 +102,7 @@ def are_dates(texts: Sequence[str]) -> bool:
 
 def may_have_moments(texts: Sequence[str]) -> bool:
     """Whether some of many texts look like date-times. False: none is what ``strict`` takes."""
-    return _MAY_BE.search("\n".join(texts)) is not None
+    return _compiled(_MAY_BE).search("\n".join(texts)) is not None
 
 
 def rank(canonical: str) -> str:
@@ -113,7 +116,7 @@ def rank(canonical: str) -> str:
 def ranks(texts: Sequence[str]) -> list[str] | None:
     """The ranks of many texts, where all are spelled as ``strict`` spells them, with six digits or none; else None."""
     lines = "\n".join(texts) + "\n"
-    if _CANONICAL.fullmatch(lines) is None:
+    if _compiled(_CANONICAL).fullmatch(lines) is None:
         return None
     bare = lines.split("Z\n")
     del bare[-1]
@@ -131,7 +134,7 @@ def lenient(text: str) -> tuple[dt.datetime, bool]:
     Raises:
         ValueError: no such form or moment.
     """
-    found = _LENIENT.fullmatch(text.strip())
+    found = _compiled(_LENIENT).fullmatch(text.strip())
     if found is None:
         raise ValueError(f"{text[:40]!r} is no date-time")
     year, _, month, day, hour, minute, second, digits, zone = found.groups()
@@ -144,13 +147,13 @@ def lenient(text: str) -> tuple[dt.datetime, bool]:
 
 def is_naive(text: str) -> bool:
     """Whether ``lenient`` takes text to be in UTC because it names no zone."""
-    found = _LENIENT.fullmatch(text.strip())
+    found = _compiled(_LENIENT).fullmatch(text.strip())
     return found is not None and found[9] is None
 
 
 def is_plain(text: str) -> bool:
     """Whether text has RFC 3339's usual form with at most six digits, which each reader takes. It may be no moment."""
-    return _USUAL.fullmatch(text) is not None
+    return _compiled(_USUAL).fullmatch(text) is not None
 
 
 def lenient_moment(text: object) -> dt.datetime | None:
@@ -185,9 +188,9 @@ def lake(text: str) -> tuple[str, bool]:
     Raises:
         ValueError: the text is no date-time.
     """
-    if _SIX.fullmatch(text):
+    if _compiled(_SIX).fullmatch(text):
         return text, False
-    found = _LAKE.fullmatch(text)
+    found = _compiled(_LAKE).fullmatch(text)
     if found is None:
         raise ValueError(f"{text[:40]!r} is no RFC 3339 date-time")
     day, clock, digits, zone = found.groups()
@@ -197,7 +200,7 @@ def lake(text: str) -> tuple[str, bool]:
 
 def is_lake_form(text: object) -> bool:
     """Whether this is a time in the one form of ``lake``."""
-    return isinstance(text, str) and _SIX.fullmatch(text) is not None
+    return isinstance(text, str) and _compiled(_SIX).fullmatch(text) is not None
 
 
 def are_lake_form(texts: Sequence[str]) -> bool:
@@ -240,7 +243,7 @@ def spelled_like(text: str, like: object) -> str:
     zone, the same signs. Digits beyond those are cut, so that it lies before the moment, never after it. As it is,
     where ``like`` is no date-time, or the zone leads out of the calendar.
     """
-    form = _STRICT.fullmatch(like) if isinstance(like, str) else None
+    form = _compiled(_STRICT).fullmatch(like) if isinstance(like, str) else None
     if form is None or not isinstance(like, str):
         return text
     digits, zone = form[3] or "", form[4]
@@ -318,7 +321,7 @@ def _less(moment: dt.datetime, zone: str | None, text: str) -> dt.datetime:
         raise ValueError(f"{text[:40]!r} leaves the years 1 to 9999 in UTC") from None
 
 
-def _are_all(lines: re.Pattern[str], texts: Sequence[str]) -> bool:
+def _are_all(lines: str, texts: Sequence[str]) -> bool:
     """Whether each text is a line of the pattern."""
     joined = "\n".join(texts) + "\n"
-    return not texts or (lines.fullmatch(joined) is not None and joined.count("\n") == len(texts))
+    return not texts or (_compiled(lines).fullmatch(joined) is not None and joined.count("\n") == len(texts))
