@@ -1,6 +1,6 @@
 """A store that goes wrong on demand: what real stores do to a writer, one call at a time.
 
-    store = FaultyStore(MemoryStore())
+    store = FaultyStore(in_memory())
     store.fail("replace", LOST_REPLY, path="*/manifest.json")       # the next one of these calls
     store.fail("create", CONFLICT_FOR_NOTHING, nth=2, times=3)      # the second to fourth call from now on
     store.fail("read", StorageError("the disk is gone"))            # any error of one's own
