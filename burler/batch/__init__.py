@@ -7,7 +7,7 @@ What to open for what:
     urls                              opening what a message names
     encoders, csv_options             rows into files of each format; what may be set of CSV, its columns
     writer, names                     rows into files and messages, files of an author's own; names of files
-    storage, storage_*               where files lie
+    storage                           where files lie
     packing, expansion, conversion, cleaning  the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``
     source_files, source_intake       files that the source made; whether they are passed on
 """
