@@ -42,9 +42,8 @@ class CountedFile(io.RawIOBase):
         return bool(self._file.seekable())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place."""
-        with self._errors():
-            return int(self._file.seek(offset, whence))
+        """Go to a place. One before the beginning is an OSError, by which zipfile knows a short file."""
+        return int(self._file.seek(offset, whence))
 
     def tell(self) -> int:
         """The place."""
