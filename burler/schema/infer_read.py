@@ -102,10 +102,16 @@ def _first_line_is_a_part(text: bytes) -> bool:
 
 
 class _AsItComes:
-    """A file that gives what it has at hand, as a pipe does."""
+    """A file that gives what it has at hand, as a pipe does. Its end is asked for once: a terminal would wait anew."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self.read = getattr(file, "read1", file.read)
+        self._read = getattr(file, "read1", file.read)
+        self._has_ended = False
+
+    def read(self, size: int) -> bytes:
+        piece: bytes = b"" if self._has_ended else self._read(size)
+        self._has_ended = not piece
+        return piece
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
