@@ -6,6 +6,7 @@ What to open for what:
     readers, column_readers           the rows of a message; those of files with columns, by the stream's schema
     urls                              opening what a message names
     encoders, csv_options             rows into files of each format; what may be set of CSV, its columns
+    rolling                           when files end; which are open; STATEs that wait for them (the lake's as well)
     writer, names                     rows into files and messages, files of an author's own; names of files
     storage                           where files lie
     packing, expansion, conversion, cleaning  the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``

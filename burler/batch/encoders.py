@@ -20,8 +20,8 @@ from burler.formats import FormatError
 from burler.formats.compression import compressor
 from burler.formats.csv import Column
 from burler.formats.csv_write import NOTHING, Cells, CsvText, Misfit
-from burler.formats.jsonl import veil
 from burler.log_settings import near, value
+from burler.surrogates import decode_veiled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -237,7 +237,7 @@ def _decoded(lines: bytes, stream: str) -> tuple[list[dict[str, Any]], bool]:
     found = []
     for line in filter(None, lines.split(b"\n")):
         try:
-            found.append(_row_of(veil(line) or line))
+            found.append(decode_veiled(_row_of, line)[0])
         except (msgspec.DecodeError, RecursionError) as error:
             raise BatchError(
                 f"stream '{stream}': a row can't be read ({error}){near(line)}.\n"

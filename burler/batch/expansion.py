@@ -29,8 +29,8 @@ from burler.batch.allowed import Allowed
 from burler.batch.readers import BatchReading, read, record_lines, uncounted
 from burler.batch.tap_lines import Found, Piece, TapLines, never, nothing, once
 from burler.errors import BatchError, MessageError, MissingExtra, StorageError, UsageError
+from burler.singer.lines import blocks
 from burler.singer.messages import Batch
-from burler.target.intake import blocks
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

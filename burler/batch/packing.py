@@ -16,9 +16,9 @@ from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
 from burler.clock import Clock
 from burler.errors import MessageError
+from burler.singer.lines import blocks
 from burler.singer.messages import ArrowPage, Batch, Message, Records, State, to_line
-from burler.target.intake import blocks
-from burler.target.reader import BatchLine, Ingested, Reader
+from burler.singer.reader import BatchLine, Ingested, Reader
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,8 @@ import msgspec
 
 from burler.batch.message import batch_of, with_keys
 from burler.errors import BatchError, MessageError
+from burler.singer.lines import LineCut, blocks
 from burler.singer.messages import Batch, parse_line
-from burler.target.intake import blocks
-from burler.target.line_cut import LineCut
 
 logger = logging.getLogger(__name__)
 

@@ -19,6 +19,7 @@ import msgspec
 
 from burler.batch.encoders import Layout, layout_of
 from burler.batch.names import file_name, plain
+from burler.batch.rolling import HeldStates, OpenFiles, fitting
 from burler.batch.storage import NewBatchFile, Storage, open_storage
 from burler.batch_config import FORMATS, PACKINGS, BatchConfig, BatchStorage, Encoding
 from burler.clock import Clock
@@ -26,9 +27,6 @@ from burler.errors import BatchError, BurlerError, DeclarationError, MessageErro
 from burler.formats.compression import compressor
 from burler.formats.names import ending
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Records, Schema, State
-from burler.target.held import HeldStates
-from burler.target.open_files import OpenFiles
-from burler.target.roll import fitting
 from burler.words import counted
 
 logger = logging.getLogger(__name__)

@@ -217,8 +217,8 @@ def _writer_options(given: dict[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: a number that can't be.
     """
+    from burler.batch.rolling import RollSettings
     from burler.lake.locking.lock import LockSettings
-    from burler.target.roll import RollSettings
 
     compression = given.get("compression")
     return {

@@ -254,7 +254,7 @@ def _messages(asked: Asked, options: Options, baseline: Baseline | None, stopper
     from burler.config.loading import read_config_file
     from burler.config.secrets import secret_values
     from burler.runtime.collector import calm_collector
-    from burler.target.intake import blocks
+    from burler.singer.lines import blocks
     from burler.verify.given import verify_messages
 
     stdin = sys.stdin

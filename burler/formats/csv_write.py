@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from burler.formats.csv import Column, Dialect
-from burler.formats.jsonl import unveil
+from burler.surrogates import unveil
 
 Cells = Sequence[Any]
 """``bytes`` or ``msgspec.Raw``: what ``bytes.join`` takes."""
@@ -68,7 +68,7 @@ class CsvText:
 
         Args:
             values: of each column.
-            veiled: whether halves of surrogate pairs in the values are veiled (see ``burler.formats.jsonl``).
+            veiled: whether halves of surrogate pairs in the values are veiled (see ``burler.surrogates``).
 
         Raises:
             Misfit: the first value that can't be held.

@@ -1,14 +1,9 @@
-r"""JSON lines: files in blocks that end with a line, each line one object; whatever is broken is named with its line.
-
-JSON allows half of a surrogate pair as an escape (``"\ud83d"``), other tools write it, and what is read here keeps what
-it gets; but the decoder refuses it. So such escapes are veiled before decoding, and unveiled in what comes out.
-"""
+"""JSON lines: files in blocks that end with a line, each line one object; whatever is broken is named with its line."""
 
 from __future__ import annotations
 
 import codecs
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +12,7 @@ import msgspec
 from burler.formats import FormatError
 from burler.formats.names import HEAD_BYTES, kind_of, shown_kind
 from burler.log_settings import near
+from burler.surrogates import decode_veiled
 
 MOST_LINE_BYTES = 1 << 28
 _BLOCK_BYTES = 1 << 20
@@ -141,7 +137,7 @@ def why_no_object(line: bytes, *, is_open: bool = False, allow_nan: bool = False
     if reason := _not_utf8(line):
         return f"it is no text in UTF-8 ({reason})"
     try:
-        _object(line if (veiled := veil(line)) is None else veiled)
+        decode_veiled(_object, line)
     except _broken as error:
         if allow_nan and _is_object_with_nan(line):
             return ""
@@ -165,34 +161,3 @@ def _not_utf8(text: bytes) -> str:
     except UnicodeDecodeError as error:
         return error.reason
     return ""
-
-
-# ---- halves of surrogate pairs -----------------------------------------------------------------------------
-
-_ESCAPE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.")
-_WHOLE_PAIR = 12
-_VEIL = b"\x7f\x7f"  # DEL may stand in JSON text as it is, and hardly ever does
-
-
-def veil(line: bytes) -> bytes | None:
-    r"""The line with ``\u`` of each half pair veiled; None where there is none, or it can't be done."""
-    if _VEIL in line:
-        return None
-    veiled = _ESCAPE.sub(_veil_one, line)
-    return None if veiled == line else veiled
-
-
-def unveil(data: bytes) -> bytes:
-    """What came out of a veiled line, as it was in it."""
-    return data.replace(_VEIL, b"\\u")
-
-
-def is_veiled(text: str) -> bool:
-    """Whether a decoded text held half of a pair."""
-    return _VEIL.decode() in text
-
-
-def _veil_one(found: re.Match[bytes]) -> bytes:
-    escape = found[0]
-    is_half = escape[1:2] == b"u" and len(escape) < _WHOLE_PAIR and len(escape) > 2
-    return _VEIL + escape[2:] if is_half else escape

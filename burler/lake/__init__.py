@@ -25,6 +25,7 @@ Usable without the rest of burler::
 
 from __future__ import annotations
 
+from burler.batch.rolling import RollSettings
 from burler.lake.catalogue import read_catalogue, read_singerlake
 from burler.lake.clean import CleanCheck
 from burler.lake.datafile import read_lines
@@ -39,7 +40,6 @@ from burler.lake.writing.parallel import LakeDriver
 from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.lake.writing.writer import LakeWriter
 from burler.storage.base import Store, StoredFile
-from burler.target.roll import RollSettings
 
 __all__ = [
     "CleanCheck",

@@ -10,9 +10,9 @@ from msgspec import Raw
 from burler.errors import LakeError, MessageError
 from burler.lake.datafile import CURE_DAMAGED, read_blocks
 from burler.lake.snapshot import Snapshot
+from burler.singer.lines import one_by_one, schema_of
 from burler.singer.messages import Schema, to_line
 from burler.storage.base import Store
-from burler.target.lines import one_by_one, schema_of
 
 
 @dataclass(frozen=True, slots=True)

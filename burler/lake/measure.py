@@ -12,10 +12,10 @@ from burler import times
 from burler.errors import LakeError
 from burler.lake.clean import CleanCheck
 from burler.lake.datafile import CURE_DAMAGED, read_blocks
-from burler.lake.envelope import decode_outermost
 from burler.lake.head import head_of
 from burler.lake.layout import parse_file_name
 from burler.lake.snapshot import FileStats
+from burler.singer.lines import Envelope, decode_envelope, decode_outermost
 from burler.storage.base import Store
 
 Damage = Literal["missing", "hash", "torn", "message"]
@@ -47,19 +47,11 @@ class Measured:
     stranger: int | None
 
 
-class _Line(msgspec.Struct, gc=False):
-    type: str
-    stream: str | None = None
-    time_extracted: str | None = None
-    version: int | None = None
-
-
 class _SchemaLine(msgspec.Struct, gc=False):
     stream: str
     schema: msgspec.Raw
 
 
-_decode_line = msgspec.json.Decoder(_Line).decode
 _decode_schema = msgspec.json.Decoder(_SchemaLine).decode
 _UNFIT = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError)
 
@@ -153,7 +145,7 @@ class _Tally:
         """Number of the first line of a block that ``add`` refused, and why."""
         for number, line in enumerate(block[:-1].split(b"\n"), self._lines + 1):
             try:
-                message = decode_outermost(_decode_line, line)
+                message = decode_outermost(decode_envelope, line)
                 if message.type.upper() == "RECORD" and message.time_extracted is not None:
                     times.lake(message.time_extracted)
             except _UNFIT as error:
@@ -185,11 +177,11 @@ class _Tally:
         return self._check.page([line for line, kind in lines if kind == "RECORD"])
 
 
-def _messages(lines: list[bytes]) -> list[_Line]:
+def _messages(lines: list[bytes]) -> list[Envelope]:
     try:
-        return [_decode_line(line) for line in lines]
+        return [decode_envelope(line) for line in lines]
     except (msgspec.DecodeError, RecursionError):  # one is odd, or no message
-        return [decode_outermost(_decode_line, line) for line in lines]
+        return [decode_outermost(decode_envelope, line) for line in lines]
 
 
 @functools.lru_cache(maxsize=64)  # of thousands of files, few have a schema of their own

@@ -2,7 +2,8 @@
 
 What to open for what:
 
-    messages           what goes over the wire, and lines of it read
+    messages           what goes over the wire
+    lines, reader      lines of any program as messages; those as calls of a writer
     catalog, foreign   catalogs; metadata and selection as other tools write them
     metadata, keys     metadata as list and map; its keys
     selection, select  which streams and fields are wanted; ``--select``

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from burler.batch.rolling import RollSettings
 from burler.batch_config import BatchConfig
 from burler.errors import UsageError
 from burler.settings import Settings
@@ -13,7 +14,6 @@ from burler.sinks.batch import BatchSink
 from burler.sinks.lake import LakeSink
 from burler.sinks.stdout import StdoutSink
 from burler.sinks.touched import TouchedStates
-from burler.target.roll import RollSettings
 
 KINDS = "stdout, lake:URL, spark:OUT"
 

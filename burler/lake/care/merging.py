@@ -15,10 +15,10 @@ from burler.lake import layout
 from burler.lake.care.places import Place
 from burler.lake.care.runs import Run
 from burler.lake.datafile import read_blocks
-from burler.lake.envelope import decode_outermost
 from burler.lake.manifests import replaced
 from burler.lake.manifests.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats
+from burler.singer.lines import decode_envelope, decode_outermost
 from burler.storage.base import NewFile, OutcomeUnknown, Store
 
 _NUMBERS = 1_000_000_000 - replaced.FIRST_NUMBER
@@ -33,12 +33,7 @@ class Merged:
     stats: FileStats
 
 
-class _Line(msgspec.Struct, gc=False):
-    type: str
-
-
 _RECORD = b'{"type":"RECORD",'
-_decode = msgspec.json.Decoder(_Line).decode
 
 
 def merge(store: Store, place: Place, run: Run, *, compression: str | None, level: int, written: str) -> Merged:
@@ -173,7 +168,7 @@ def _decoded_records(store: Store, file: DataFile, block: bytes) -> int:
         LakeError: one is no message.
     """
     try:
-        return sum(decode_outermost(_decode, line).type.upper() == "RECORD" for line in block[:-1].split(b"\n"))
+        return sum(decode_outermost(decode_envelope, line).type.upper() == "RECORD" for line in block[:-1].split(b"\n"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LakeError(
             f"{store.locate(file.path)} holds a line that is no Singer message ({error}). "

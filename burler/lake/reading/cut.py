@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from burler.formats.jsonl import unveil, veil
 from burler.singer.messages import encode
+from burler.surrogates import decode_veiled, unveil
 
 Fields = dict[str, Raw]
 _decode_fields = msgspec.json.Decoder(Fields).decode
@@ -68,16 +68,12 @@ class Cut:
         Raises:
             msgspec.DecodeError: it is no JSON object.
         """
-        try:
-            row = _decode_fields(text)
-            self.fields(row)
-        except msgspec.DecodeError:
-            veiled = veil(text)
-            if veiled is None:
-                raise
-            row = _decode_fields(veiled)
-            self.fields(row)
-            return unveil(encode(row))
+        cut, veiled = decode_veiled(self._record, text)
+        return unveil(cut) if veiled else cut
+
+    def _record(self, text: bytes) -> bytes:
+        row = _decode_fields(text)
+        self.fields(row)
         return encode(row)
 
 

@@ -24,9 +24,9 @@ from burler.lake.head import Head, head_of
 from burler.lake.reading.choice import ALL_TIMES, Window
 from burler.lake.reading.cut import Cut, Fields, kept_struct
 from burler.lake.snapshot import DataFile
+from burler.singer.lines import Message, Numbered, bad, decode_all, one_by_one
 from burler.singer.messages import encode
 from burler.storage.base import Store
-from burler.target.lines import Message, Numbered, bad, decode_all, one_by_one
 
 Lines = tuple[bytes, int]
 """Complete lines, and how many of them are RECORDs."""

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from burler.errors import LakeError
-from burler.formats.jsonl import unveil, veil
 from burler.lake.datafile import read_lines
 from burler.lake.site.facts import Sample
 from burler.lake.site.words import cut
 from burler.lake.snapshot import DataFile
 from burler.storage.base import Store
+from burler.surrogates import decode_veiled, unveil
 
 _MOST_FIELDS = 100
 _MOST_CHARACTERS = 300
@@ -54,7 +54,7 @@ def newest_samples(store: Store, files: Sequence[DataFile], most: int) -> tuple[
 
 def _sample(line: bytes, path: str) -> Sample | None:
     try:
-        message = _decoded(line)
+        message, _ = decode_veiled(_decode, line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LakeError(f"{path}: a line is no message: {error}. Look at the file with: zcat FILE | head") from None
     if message.type != "RECORD" or message.record is None:
@@ -62,15 +62,6 @@ def _sample(line: bytes, path: str) -> Sample | None:
     some = itertools.islice(message.record.items(), _MOST_FIELDS)
     values = tuple((unveil(name.encode()).decode(), value_text(unveil(bytes(value)))) for name, value in some)
     return Sample(values, max(0, len(message.record) - _MOST_FIELDS), message.time_extracted or "")
-
-
-def _decoded(line: bytes) -> _Record:
-    try:
-        return _decode(line)
-    except msgspec.DecodeError:
-        if (veiled := veil(line)) is None:  # half of a surrogate pair is what the decoder refuses
-            raise
-        return _decode(veiled)
 
 
 def value_text(raw: bytes) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from burler import times
+from burler.batch.rolling import OpenFiles, RollSettings, fitting
 from burler.clock import Clock
 from burler.errors import MessageError, UsageError
 from burler.lake import layout
@@ -16,8 +17,6 @@ from burler.lake.snapshot import FileStats
 from burler.lake.writing.openfile import OpenFile, SchemaInUse
 from burler.singer.messages import Vouched
 from burler.storage.base import Store
-from burler.target.open_files import OpenFiles
-from burler.target.roll import RollSettings, fitting
 
 COMPRESSIONS = ("gz", "bz2", None)
 _REMEMBERED_NAMES = 10_000

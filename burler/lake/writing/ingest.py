@@ -16,8 +16,8 @@ from burler.clock import Clock
 from burler.errors import MessageError
 from burler.lake.locking.lock import WaitStopped
 from burler.lake.writing.writer import LakeWriter
-from burler.target.intake import blocks
-from burler.target.reader import BatchLine, Ingested, Reader
+from burler.singer.lines import blocks
+from burler.singer.reader import BatchLine, Ingested, Reader
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed

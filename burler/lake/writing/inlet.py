@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from burler import times
+from burler.batch.rolling import RollSettings
 from burler.clock import Clock
 from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
@@ -20,7 +21,6 @@ from burler.lake.writing.files import Form, LakeFiles, Owner
 from burler.lake.writing.openfile import SchemaInUse
 from burler.singer.messages import ActivateVersion, Message, Records, Schema, Vouched, to_line
 from burler.storage.base import Store
-from burler.target.roll import RollSettings
 
 
 class Inlet(ABC):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from burler.batch.rolling import RollSettings
 from burler.clock import Clock
 from burler.lake import catalogue
 from burler.lake.manifests import manifest
@@ -14,7 +15,6 @@ from burler.lake.writing.files import Form
 from burler.lake.writing.inlet import Inlet
 from burler.lake.writing.openfile import SchemaInUse
 from burler.storage.base import Store
-from burler.target.roll import RollSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from burler.batch.rolling import HeldStates, RollSettings
 from burler.clock import LAST_SECONDS, Clock, briefly
 from burler.errors import BurlerError, MessageError
 from burler.lake.locking.lock import LockSettings, WaitStopped
@@ -24,8 +25,6 @@ from burler.lake.writing.openfile import SchemaInUse
 from burler.lake.writing.run import Run
 from burler.singer.messages import Schema, State
 from burler.storage.base import Store
-from burler.target.held import HeldStates
-from burler.target.roll import RollSettings
 
 __all__ = ["Clock", "LakeWriter", "RollSettings"]
 

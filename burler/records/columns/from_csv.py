@@ -15,9 +15,9 @@ import msgspec
 
 from burler.formats.csv import Column
 from burler.formats.csv_write import is_whole
-from burler.formats.jsonl import veil
 from burler.records.columns.exact import Misfit, Report, converter
 from burler.records.columns.types import DATE, TIMESTAMP, Scalar
+from burler.surrogates import decode_veiled
 
 _INTEGER = r"^-?(?:0|[1-9][0-9]*)$"
 _NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
@@ -149,7 +149,7 @@ def _document(cell: str) -> str | None:
     """JSON on one line."""
     line = cell.encode()
     try:
-        _bracketed(b"[" + (veil(line) or line) + b"]")
+        decode_veiled(_bracketed, b"[" + line + b"]")
         json.loads(cell)
     except (ValueError, RecursionError):  # msgspec's errors are ValueErrors as well
         return None

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from burler.errors import BadRecordError, BatchError, StreamError
+from burler.singer.lines import LineCut, Message, bad, decode_all, exact, one_by_one
 from burler.spark.source.declared import Declared, layout_of, unknown_fields
-from burler.target.line_cut import LineCut
-from burler.target.lines import Message, bad, decode_all, exact, one_by_one
 from burler.words import some
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from msgspec import UNSET
 from burler import times
 from burler.clock import Clock
 from burler.errors import MessageError
-from burler.singer.messages import ActivateVersion, Schema, State, encode
-from burler.target.lines import (
+from burler.singer.lines import (
     SHOWN_CHARACTERS,
+    LineCut,
     Message,
     Numbered,
     bad,
@@ -25,7 +25,7 @@ from burler.target.lines import (
     schema_of,
     stream_of,
 )
-from burler.target.page import BarePage, RecordPage
+from burler.singer.messages import ActivateVersion, Schema, State, encode
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Reader:
         self._unknown = other
         self._warned: set[str] = set()
         self._schemas: dict[str, Schema] = {}
-        self._begun: list[bytes] = []
+        self._cut = LineCut()
 
     def take(self, block: bytes) -> None:
         """Work on all lines that end in this block.
@@ -106,26 +106,22 @@ class Reader:
         Raises:
             MessageError: see ``burler.lake.writing.ingest.ingest``.
         """
-        cut = block.rfind(b"\n")
-        if cut < 0:
-            self._begun.append(block)
-            return
-        whole = b"".join((*self._begun, block[:cut]))
-        self._begun = [block[cut + 1 :]] if cut + 1 < len(block) else []
-        self._lines(whole)
+        if whole := self._cut.take(block):
+            self._lines(whole)
 
     def finish(self, *, stopped: bool) -> None:
         """The end of input. A last line without a line end counts if it is whole.
 
         ``stopped``: the reader was told to stop, so a line may be broken off, and is left alone.
         """
-        last = b"".join(self._begun)
+        last = self._cut.rest()
         if last and not stopped:
             self._lines(last)
-        self._begun = []
 
     def _lines(self, whole: bytes) -> None:
         lines = whole.split(b"\n")
+        if not lines[-1]:
+            del lines[-1]
         first = self.done.lines + 1
         messages = decode_all(whole, lines)
         if messages is not None:
@@ -239,3 +235,71 @@ class Reader:
         if fact not in self._warned:
             self._warned.add(fact)
             self._warn(f"line {number}: {fact}; further ones without a word")
+
+
+class _Page:
+    """What both kinds have. ``number``: the line of the first one in the input."""
+
+    __slots__ = ("_time", "count", "number", "parts", "stream", "text", "times", "version")
+
+    def __init__(self, stream: str, version: int | None, number: int) -> None:
+        self.stream = stream
+        self.version = version
+        self.number = number
+        self.count = 0
+        self.parts: list[bytes] = []
+        self.times: list[str] = []
+        self.text: str | None = None
+        self._time = ""
+
+
+class RecordPage(_Page):
+    """RECORD lines as the lake writes them."""
+
+    __slots__ = ("_prefix", "_suffix")
+    bare = False
+    earliest = None
+
+    def __init__(self, stream: str, version: int | None, number: int) -> None:
+        super().__init__(stream, version, number)
+        self._prefix = b'{"type":"RECORD","stream":' + encode(stream) + b',"record":'
+        self._suffix = b""
+
+    def turn_to(self, text: str, time: str) -> None:
+        """From here on records have this time, as it came and in its one form."""
+        self.text, self._time = text, time
+        version = "" if self.version is None else f',"version":{self.version}'
+        self._suffix = f',"time_extracted":"{time}"{version}'.encode()
+
+    def add(self, record: bytes, extras: bytes, *, timed: bool) -> None:
+        """Append a line. ``extras``: further keys of the message, each with a comma before it."""
+        self.parts += (self._prefix, record, self._suffix, extras, b"}\n")
+        self.times.append(self._time)
+        self.count += 1
+
+
+class BarePage(_Page):
+    """Rows as batch files hold them. Only the earliest of their times is kept: a BATCH has one."""
+
+    __slots__ = ("_earliest",)
+    bare = True
+
+    def __init__(self, stream: str, version: int | None, number: int) -> None:
+        super().__init__(stream, version, number)
+        self._earliest = ""
+
+    def turn_to(self, text: str, time: str) -> None:
+        """See ``RecordPage``."""
+        self.text, self._time = text, time
+
+    def add(self, record: bytes, extras: bytes, *, timed: bool) -> None:
+        """Append a row; ``extras`` have no place. ``timed``: whether the RECORD says when it was read."""
+        self.parts += (record, b"\n")
+        self.count += 1
+        if timed and (not self._earliest or self._time < self._earliest):
+            self._earliest = self._time
+
+    @property
+    def earliest(self) -> dt.datetime | None:
+        """The earliest time of its rows; None if none has one."""
+        return times.moment(self._earliest) if self._earliest else None

@@ -1,24 +1,39 @@
-"""Lines of other programs as Singer messages: what is inside of a message stays bytes; a line that is none is told with
-its number."""
+"""Lines of any program as Singer messages: blocks from a pipe, cut where lines end, each line decoded no further than
+its outermost keys. What is inside of a message stays bytes; a line that is none is told with its number."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
-from collections.abc import Iterable
+import select
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from burler.errors import MessageError
-from burler.formats.jsonl import is_veiled, unveil, veil
 from burler.log_settings import log_settings
 from burler.singer.messages import Schema, encode
+from burler.surrogates import decode_veiled, is_veiled, unveil, veil
 
+Decoded = TypeVar("Decoded")
 SHOWN_CHARACTERS = 80
 _HEAD = re.compile(rb'\s*\{(?:\s*"(?:type|stream)"\s*:\s*"[^"\\]{0,80}"\s*,?)+')
+BLOCK_BYTES = 1 << 20
+_LONGEST_SLEEP_SECONDS = 1.0
+
+
+class Envelope(msgspec.Struct, gc=False):
+    """What stands around the inside of a message, which is skipped, as further keys are."""
+
+    type: str
+    stream: str | None = None
+    time_extracted: str | None = None
+    version: int | None = None
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -36,6 +51,7 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 _decode = msgspec.json.Decoder(Message).decode
+decode_envelope = msgspec.json.Decoder(Envelope).decode
 _decode_open = msgspec.json.Decoder(dict[str, Raw]).decode
 _KNOWN = frozenset(Message.__struct_fields__)
 Numbered = tuple[int, Message, bytes, bytes]
@@ -68,13 +84,8 @@ def _decode_one(number: int, line: bytes) -> tuple[Message, bytes]:
     """(message, further keys as they came, each with a comma before it)."""
     try:
         line.decode("utf-8")
-        try:
-            return _split_keys(line)
-        except msgspec.DecodeError:
-            veiled = veil(line)
-            if veiled is None:
-                raise
-            return _unveiled(number, line, *_split_keys(veiled))
+        (message, extras), veiled = decode_veiled(_split_keys, line)
+        return _unveiled(number, line, message, extras) if veiled else (message, extras)
     except UnicodeDecodeError as error:
         raise bad(number, line, f"it is not UTF-8 ({error.reason} at byte {error.start + 1})") from None
     except msgspec.ValidationError as error:
@@ -163,3 +174,130 @@ def bad(number: int, line: bytes, fact: str) -> MessageError:
         line = head[0] if head else b"" if b'"' in line or b"{" in line else line
     shown = line[: 4 * SHOWN_CHARACTERS].decode("utf-8", "replace")[:SHOWN_CHARACTERS]
     return MessageError(f"line {number}: {fact}{f'. It begins: {shown}' if shown.strip() else ''}")
+
+
+# ---- the outermost keys of odd lines ------------------------------------------------------------------------
+
+_TEXT_OR_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]')  # a text that breaks off is one, too
+_BELOW_OUTERMOST = 2
+
+
+def decode_outermost(decode: Callable[[bytes], Decoded], line: bytes) -> Decoded:
+    """``decode(line)``, for a type that says nothing of values below the outermost keys.
+
+    A decoder looks through all of a line. It refuses half of a surrogate pair, and what is nested deeper than the stack
+    of its Python allows where it is called; other programs write both.
+
+    Text of a line that holds half of a pair comes out veiled (``burler.surrogates``).
+
+    Raises:
+        msgspec.DecodeError, UnicodeDecodeError: as ``decode``.
+    """
+    try:
+        return decode(line)
+    except RecursionError:
+        line = shallow(line)
+    except msgspec.DecodeError:
+        line = veil(line) or line
+    try:
+        return decode(line)
+    except RecursionError:
+        return decode(shallow(line))
+    except msgspec.DecodeError:
+        return decode(veil(line) or line)
+
+
+def shallow(line: bytes) -> bytes:
+    """A JSON object with an empty array in place of each array and object inside of it."""
+    kept: list[bytes] = []
+    depth = start = 0
+    for found in _TEXT_OR_BRACKET.finditer(line):
+        token = found[0]
+        if token in (b"{", b"["):
+            depth += 1
+            if depth == _BELOW_OUTERMOST:
+                kept.append(line[start : found.start()])
+        elif token in (b"}", b"]"):
+            if depth == _BELOW_OUTERMOST:
+                kept.append(b"[]")
+                start = found.end()
+            depth -= 1
+    return b"".join((*kept, line[start:]))
+
+
+# ---- bytes from a pipe, and where lines end ------------------------------------------------------------------
+
+
+def blocks(
+    source: BinaryIO | int,
+    *,
+    tick: Callable[[], object],
+    due: Callable[[], float | None],
+    stop: Callable[[], bool],
+) -> Iterator[bytes]:
+    """What ``source`` has, as soon as it has it, up to about a MiB at a time.
+
+    ``tick`` is called between blocks and, while there is nothing to read, when ``due()`` seconds are over. A
+    source without a file descriptor is read as it comes, and blocks as it will.
+    """
+    read, fd = reading(source)
+    if fd is None:
+        while not stop() and (block := read(BLOCK_BYTES)):
+            yield block
+            tick()
+        return
+    poll = select.poll()
+    poll.register(fd, select.POLLIN | select.POLLPRI | select.POLLHUP | select.POLLERR)
+    waiting = False  # what a buffered reader holds already, poll cannot see
+    while not stop():
+        if waiting and not poll.poll(_sleep_milliseconds(due())):
+            tick()
+            continue
+        block = read(BLOCK_BYTES)
+        if not block:
+            return
+        while len(block) < BLOCK_BYTES and poll.poll(0) and (more := read(BLOCK_BYTES)):
+            block += more
+        waiting = True
+        yield block
+        tick()
+
+
+def reading(source: BinaryIO | int) -> tuple[Callable[[int], bytes], int | None]:
+    """(a read that gives what there is, the descriptor to wait on; None where there is none)."""
+    if isinstance(source, int):
+        return (lambda size: os.read(source, size)), source
+    try:
+        fd = source.fileno()
+    except (OSError, AttributeError):
+        return source.read, None
+    if isinstance(source, io.BufferedReader):
+        return source.read1, fd
+    return (source.read if isinstance(source, io.RawIOBase) else (lambda size: os.read(fd, size))), fd
+
+
+def _sleep_milliseconds(due: float | None) -> int:
+    seconds = _LONGEST_SLEEP_SECONDS if due is None else min(due, _LONGEST_SLEEP_SECONDS)
+    return max(1, int(seconds * 1000) + 1)
+
+
+class LineCut:
+    """Holds the part of a line that has not ended yet."""
+
+    def __init__(self) -> None:
+        self._begun: list[bytes] = []
+
+    def take(self, block: bytes) -> bytes:
+        """All lines that end in this block, with their ends; nothing where none does."""
+        cut = block.rfind(b"\n") + 1
+        if not cut:
+            self._begun.append(block)
+            return b""
+        whole = b"".join((*self._begun, block[:cut]))
+        self._begun = [block[cut:]] if cut < len(block) else []
+        return whole
+
+    def rest(self) -> bytes:
+        """What stands behind the last line end; afterwards there is nothing."""
+        last, self._begun = b"".join(self._begun), []
+        return last
