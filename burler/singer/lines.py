@@ -282,22 +282,53 @@ def _sleep_milliseconds(due: float | None) -> int:
 
 
 class LineCut:
-    """Holds the part of a line that has not ended yet."""
+    """Blocks of bytes cut where lines end: holds the part of a line that has not ended yet.
 
-    def __init__(self) -> None:
+    Args:
+        most_bytes: a longer line is let go, and passed over up to its end; None: a line may be of any length.
+
+    Attributes:
+        passed: how many lines that were let go have ended in the last block (0 or 1).
+        too_long: whether a line has become too long in it.
+    """
+
+    def __init__(self, most_bytes: int | None = None) -> None:
+        self.most_bytes = most_bytes
+        self.passed = 0
+        self.too_long = False
         self._begun: list[bytes] = []
+        self._begun_bytes = 0
+        self._endless = False
+
+    @property
+    def begun(self) -> bytes:
+        """What stands behind the last line end."""
+        return b"".join(self._begun)
 
     def take(self, block: bytes) -> bytes:
         """All lines that end in this block, with their ends; nothing where none does."""
+        self.passed, self.too_long = 0, False
+        if self._endless:
+            end = block.find(b"\n") + 1
+            if not end:
+                return b""
+            self._endless, self.passed = False, 1
+            block = block[end:]
         cut = block.rfind(b"\n") + 1
-        if not cut:
+        whole = b""
+        if cut:
+            whole = b"".join((*self._begun, block[:cut]))
+            self._begun, self._begun_bytes = [], 0
+            block = block[cut:]
+        if block:
             self._begun.append(block)
-            return b""
-        whole = b"".join((*self._begun, block[:cut]))
-        self._begun = [block[cut:]] if cut < len(block) else []
+            self._begun_bytes += len(block)
+            if self.most_bytes is not None and self._begun_bytes > self.most_bytes:
+                self._begun, self._begun_bytes = [], 0
+                self._endless = self.too_long = True
         return whole
 
     def rest(self) -> bytes:
         """What stands behind the last line end; afterwards there is nothing."""
-        last, self._begun = b"".join(self._begun), []
+        last, self._begun, self._begun_bytes = self.begun, [], 0
         return last

@@ -5,7 +5,7 @@ What to open for what:
     table, rule, rules_*              all rules; what one is; their texts
     choice, limits, explain           which count; by which figures; a rule for a terminal
     check, messages, stream           a run's messages: as a function; in their order; those of one stream
-    lines, whole_lines                lines of any tap, decoded
+    lines                             lines of any tap, decoded
     catalog, catalog_*, schema_messages  catalogs; SCHEMA messages
     fit, fit_*, nodes, constraints    values against the schema, a column at a time
     hard_values, other_formats        values that targets can't take; formats that few hold values against

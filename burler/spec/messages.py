@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from burler.config.secrets import spellings
 from burler.errors import BurlerError
+from burler.singer.lines import LineCut
 from burler.spec.declared import Declared, declaration_of
 from burler.spec.finding import Findings
 from burler.spec.left_out import without_rows, without_state
@@ -22,7 +23,6 @@ from burler.spec.secret_lines import lines_with, may_be_looked_for
 from burler.spec.statelog import StateLog
 from burler.spec.states import streams_of
 from burler.spec.stream import StreamCheck
-from burler.spec.whole_lines import WholeLines
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
@@ -85,18 +85,18 @@ class MessageCheck:
         }
         self._now, self._monotonic = now, monotonic
         self._zero = monotonic()
-        self._held = WholeLines(self.most_line_bytes)
+        self._cut = LineCut(self.most_line_bytes)
         self._nul = False
         self.rows_since_state: dict[str, int] = {}
 
     def feed(self, block: bytes) -> None:
         """Look at all lines that end in this block."""
-        passed, whole, too_long = self._held.take(block)
-        self.lines += passed
-        if whole is not None:
-            self._take(whole)
-        if too_long:
-            most = self._held.most_bytes >> 20
+        whole = self._cut.take(block)
+        self.lines += self._cut.passed
+        if whole:
+            self._take(whole[:-1])
+        if self._cut.too_long:
+            most = self.most_line_bytes >> 20
             self.say(
                 "M201", f"a line does not end within {most} MiB: what stands in it was not looked at", self.lines + 1
             )
@@ -294,7 +294,7 @@ class MessageCheck:
             nothing_new: the run went on from the last STATE of one just before: its bookmarks may stay.
             held: streams whose bookmark or closing version waits on purpose, since rows may be missing.
         """
-        last = self._held.rest()
+        last = self._cut.rest()
         if last:
             if whole:
                 self._take(last)

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from burler.singer.lines import LineCut
+
 MOST_KEYS = 200_000
 """So many keys of rows are held to compare runs; of a larger source nothing is said."""
 
@@ -41,7 +43,7 @@ class Seen:
         self.state: Any = None
         self.keys: set[bytes] | None = set() if keys else None
         self.keyless: dict[str, None] = {}
-        self._rest = b""
+        self._cut = LineCut()
         self._at = 0  # where the line begins
         self._holds_keys, self._look = keys, look
         self._marked_at: int | None = None
@@ -55,22 +57,20 @@ class Seen:
     @property
     def torn(self) -> bytes | None:
         """What stands behind the last line end and is no whole message."""
-        return None if not self._rest or isinstance(_decoded(self._rest), dict) else self._rest
+        last = self._cut.begun
+        return None if not last or isinstance(_decoded(last), dict) else last
 
     def take(self, block: bytes) -> None:
         """One more piece."""
-        self._at = self.bytes - len(self._rest)
         self.bytes += len(block)
-        *lines, self._rest = (self._rest + block).split(b"\n")
-        for line in lines:
+        for line in self._cut.take(block).split(b"\n")[:-1]:
             self._line(line)
             self._at += len(line) + 1
 
     def end(self) -> None:
         """Nothing comes any more: a last line without a line end counts if it is whole."""
-        if self._rest and self.torn is None:
-            self._line(self._rest)
-            self._rest = b""
+        if self.torn is None:
+            self._line(self._cut.rest())
 
     def mark(self) -> None:
         """From here on it is noted when a stream begins and when a STATE says something new: see ``news_after``."""
