@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,7 +14,7 @@ import msgspec
 
 from burler.batch.message import batch_of, with_keys
 from burler.errors import BatchError, MessageError
-from burler.singer.lines import LineCut, blocks
+from burler.singer.lines import LineCut, MessageHead, blocks, decode_head, decode_outermost
 from burler.singer.messages import Batch, parse_line
 
 logger = logging.getLogger(__name__)
@@ -23,17 +22,6 @@ logger = logging.getLogger(__name__)
 _LETTERS = (b"\\u004", b"\\u005", b"\\u006", b"\\u007")
 """How a JSON text may spell letters of a type."""
 _WANTED = (b"batch", b"schema", *_LETTERS)
-
-
-class _Head(msgspec.Struct, gc=False):
-    """What tells a message; the rest is skipped."""
-
-    type: str = ""
-    stream: str | None = None
-
-
-_TOKEN = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)(\s*:)?|[{}\[\]]')  # a text that breaks off is one, too
-_head = msgspec.json.Decoder(_Head).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +155,8 @@ class TapLines:
             batch = batch_of(parse_line(line))
         except MessageError as error:
             raise BatchError(f"line {number}: {error}") from None
+        except RecursionError:
+            raise BatchError(f"line {number}: it is no JSON that can be read: nested too deeply") from None
         return Found(number, batch, self._schema(number, batch.stream), line)
 
     def _schema(self, number: int, stream: str) -> Mapping[str, Any]:
@@ -196,13 +186,22 @@ def _split(whole: bytes) -> list[bytes]:
     return [*lines, last] if last else lines
 
 
-def _head_of(number: int, line: bytes) -> _Head:
+def _head_of(number: int, line: bytes) -> MessageHead:
+    """Type and stream of a line; no type where it is JSON and no message."""
     if not line.strip():
-        return _Head()
+        return MessageHead("")
     try:
-        return _head(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _slow_head(number, line)
+        return decode_outermost(decode_head, line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:  # what msgspec refuses: NaN, a stream that is no text
+        wire = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise MessageError(f"line {number}: it is no JSON ({error!s:.80}), and may be a BATCH or a SCHEMA") from None
+    if not isinstance(wire, dict) or not isinstance(wire.get("type"), str):
+        return MessageHead("")
+    stream = wire.get("stream")
+    return MessageHead(wire["type"], stream if isinstance(stream, str) else None)
 
 
 def _has_type(line: bytes) -> bool:
@@ -210,34 +209,6 @@ def _has_type(line: bytes) -> bool:
         return bool(_head_of(0, line).type)
     except MessageError:
         return False
-
-
-def _slow_head(number: int, line: bytes) -> _Head:
-    """For what the decoder refuses: half surrogate pairs, which JSON allows, and types that are no text."""
-    try:
-        wire = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, RecursionError) and _outermost_type(line).upper() == "RECORD":
-            return _Head("RECORD")
-        raise MessageError(f"line {number}: it is no JSON ({error!s:.80}), and may be a BATCH or a SCHEMA") from None
-    if not isinstance(wire, dict) or not isinstance(wire.get("type"), str):
-        return _Head()
-    stream = wire.get("stream")
-    return _Head(wire["type"], stream if isinstance(stream, str) else None)
-
-
-def _outermost_type(line: bytes) -> str:
-    """The type of a message that is nested too deeply for any decoder."""
-    depth, key = 0, b""
-    for found in _TOKEN.finditer(line):
-        text, colon = found.groups()
-        if text is None:
-            depth += 1 if found[0] in b"{[" else -1
-        elif depth == 1 and colon:
-            key = text
-        elif depth == 1 and key == b'"type"':
-            return text[1:-1].decode("utf-8", "replace")
-    return ""
 
 
 def never() -> bool:

@@ -15,7 +15,7 @@ from burler.lake.datafile import CURE_DAMAGED, read_blocks
 from burler.lake.head import head_of
 from burler.lake.layout import parse_file_name
 from burler.lake.snapshot import FileStats
-from burler.singer.lines import Envelope, decode_envelope, decode_outermost
+from burler.singer.lines import MessageHead, decode_head, decode_outermost
 from burler.storage.base import Store
 
 Damage = Literal["missing", "hash", "torn", "message"]
@@ -145,7 +145,7 @@ class _Tally:
         """Number of the first line of a block that ``add`` refused, and why."""
         for number, line in enumerate(block[:-1].split(b"\n"), self._lines + 1):
             try:
-                message = decode_outermost(decode_envelope, line)
+                message = decode_outermost(decode_head, line)
                 if message.type.upper() == "RECORD" and message.time_extracted is not None:
                     times.lake(message.time_extracted)
             except _UNFIT as error:
@@ -177,11 +177,11 @@ class _Tally:
         return self._check.page([line for line, kind in lines if kind == "RECORD"])
 
 
-def _messages(lines: list[bytes]) -> list[Envelope]:
+def _messages(lines: list[bytes]) -> list[MessageHead]:
     try:
-        return [decode_envelope(line) for line in lines]
+        return [decode_head(line) for line in lines]
     except (msgspec.DecodeError, RecursionError):  # one is odd, or no message
-        return [decode_outermost(decode_envelope, line) for line in lines]
+        return [decode_outermost(decode_head, line) for line in lines]
 
 
 @functools.lru_cache(maxsize=64)  # of thousands of files, few have a schema of their own

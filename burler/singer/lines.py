@@ -10,6 +10,7 @@ import re
 import select
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from itertools import repeat
 from typing import Annotated, Any, BinaryIO, TypeVar
 
 import msgspec
@@ -27,7 +28,7 @@ BLOCK_BYTES = 1 << 20
 _LONGEST_SLEEP_SECONDS = 1.0
 
 
-class Envelope(msgspec.Struct, gc=False):
+class MessageHead(msgspec.Struct, gc=False):
     """What stands around the inside of a message, which is skipped, as further keys are."""
 
     type: str
@@ -50,12 +51,35 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     value: Raw | UnsetType = UNSET
 
 
+class OpenMessage(Message, forbid_unknown_fields=False, gc=False):
+    """The same; keys that no message has are passed over."""
+
+
 _decode = msgspec.json.Decoder(Message).decode
-decode_envelope = msgspec.json.Decoder(Envelope).decode
-_decode_open = msgspec.json.Decoder(dict[str, Raw]).decode
+decode_open = msgspec.json.Decoder(OpenMessage).decode
+decode_head = msgspec.json.Decoder(MessageHead).decode
+_decode_keys = msgspec.json.Decoder(dict[str, Raw]).decode
 _KNOWN = frozenset(Message.__struct_fields__)
 Numbered = tuple[int, Message, bytes, bytes]
 """Line number, message, the line, and keys of it that no Singer message has, as they came."""
+
+
+def numbered(first: int, whole: bytes) -> Iterable[Numbered]:
+    """The messages of some lines, the first of which has this number, each with what is unusual about it.
+
+    Args:
+        whole: the last line may have no end.
+
+    Raises:
+        MessageError: a line is no message; those before it were given.
+    """
+    lines = whole.split(b"\n")
+    if not lines[-1]:
+        del lines[-1]
+    messages = decode_all(whole, lines)
+    if messages is None:
+        return one_by_one(first, lines)
+    return zip(range(first, first + len(lines)), messages, lines, repeat(b""), strict=False)
 
 
 def decode_all(whole: bytes, lines: list[bytes]) -> list[Message] | None:
@@ -101,7 +125,7 @@ def _split_keys(line: bytes) -> tuple[Message, bytes]:
     try:
         return _decode(line), b""
     except msgspec.ValidationError:
-        given = _decode_open(line)
+        given = _decode_keys(line)
     known = b",".join(_pair(key, given[key]) for key in given if key in _KNOWN)
     extras = b"".join(b"," + _pair(key, given[key]) for key in given if key not in _KNOWN)
     return _decode(b"{" + known + b"}"), extras

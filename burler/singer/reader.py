@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Protocol
 
 from msgspec import UNSET
@@ -19,9 +18,8 @@ from burler.singer.lines import (
     Message,
     Numbered,
     bad,
-    decode_all,
     exact,
-    one_by_one,
+    numbered,
     schema_of,
     stream_of,
 )
@@ -119,16 +117,8 @@ class Reader:
             self._lines(last)
 
     def _lines(self, whole: bytes) -> None:
-        lines = whole.split(b"\n")
-        if not lines[-1]:
-            del lines[-1]
-        first = self.done.lines + 1
-        messages = decode_all(whole, lines)
-        if messages is not None:
-            self._messages(zip(range(first, first + len(lines)), messages, lines, repeat(b""), strict=False))
-        else:
-            self._messages(one_by_one(first, lines))
-        self.done.lines += len(lines)
+        self._messages(numbered(self.done.lines + 1, whole))
+        self.done.lines += whole.count(b"\n") + (not whole.endswith(b"\n"))
 
     def _messages(self, messages: Iterable[Numbered]) -> None:
         """Gather neighbouring RECORDs of one stream and version into a page; hand on the rest one by one."""

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET
 
 from burler.errors import LakeError
 from burler.extras import require
 from burler.lake.datafile import read_blocks
 from burler.records.columns.exact import Misfit, Report, converter, half_pair
 from burler.records.columns.types import TIMESTAMP, StructOf
+from burler.singer.lines import OpenMessage, decode_open
 from burler.spark.columns import STAGED
 from burler.spark.lakefiles import LakeFile
 from burler.spark.quarantine import BadRow, bad_row
@@ -51,24 +53,15 @@ class Outcome:
     activated: int | None = None
 
 
-class _Line(msgspec.Struct, gc=False):
-    """A line's envelope; the record stays source text."""
-
-    type: str
-    record: msgspec.Raw = msgspec.Raw(b"null")
-    time_extracted: str | None = None
-    version: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class _Row:
     """A RECORD line; ``number`` counts all lines of the file from 1."""
 
     number: int
-    line: _Line
+    line: OpenMessage
+    record: bytes
 
 
-_decode = msgspec.json.Decoder(_Line)
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -166,13 +159,13 @@ class _Reader:
             if not text or text.isspace():
                 continue
             try:
-                line = _decode.decode(text)
+                line = decode_open(text)
             except _BROKEN as error:
                 bad.append(_no_message(self._file.name, number, text, error))
                 continue
             kind = line.type.upper()
             if kind == "RECORD":
-                found.append(_Row(number, line))
+                found.append(_Row(number, line, b"null" if line.record is UNSET else bytes(line.record)))
             elif kind == "ACTIVATE_VERSION" and line.version is not None:
                 self._activated = line.version
         return found
@@ -183,7 +176,7 @@ class _Reader:
 
         if not rows:
             return None
-        data = b"\n".join([bytes(row.line.record) for row in rows]) + b"\n"
+        data = b"\n".join([row.record for row in rows]) + b"\n"
         try:
             arrays, _ = self._split.arrays(data, report, lines=True)
             times = _times([row.line.time_extracted for row in rows])
@@ -203,7 +196,7 @@ class _Reader:
         values: list[dict[str, Any]] = []
         for row in rows:
             found = Report(Counter(), Counter())
-            record = bytes(row.line.record)
+            record = row.record
             try:
                 value = self._convert(record, found)
                 _extracted(row.line)
@@ -242,7 +235,7 @@ class _Reader:
 _moment = converter(TIMESTAMP, _TIME)
 
 
-def _extracted(line: _Line) -> Any:
+def _extracted(line: OpenMessage) -> Any:
     if line.version is not None and not -(2**63) <= line.version < 2**63:
         raise Misfit(("version",), str(line.version).encode(), "an integer of 64 bits")
     if line.time_extracted is None:

@@ -11,21 +11,16 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from burler.singer.lines import OpenMessage
+
 SHOWN = 80
 
 
-class Line(msgspec.Struct, gc=False):
+class Line(OpenMessage, gc=False):
     """A message; of a RECORD its record is decoded, what else there is stays bytes."""
 
-    type: str
-    stream: str | None = None
-    record: dict[str, Any] | UnsetType = UNSET
-    time_extracted: str | None = None
+    record: dict[str, Any] | UnsetType = UNSET  # type: ignore[assignment]
     version: int | None = None
-    schema: Raw | UnsetType = UNSET
-    key_properties: Raw | UnsetType = UNSET
-    bookmark_properties: Raw | UnsetType = UNSET
-    value: Raw | UnsetType = UNSET
 
 
 class Run(NamedTuple):

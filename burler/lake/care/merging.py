@@ -18,7 +18,7 @@ from burler.lake.datafile import read_blocks
 from burler.lake.manifests import replaced
 from burler.lake.manifests.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats
-from burler.singer.lines import decode_envelope, decode_outermost
+from burler.singer.lines import decode_head, decode_outermost
 from burler.storage.base import NewFile, OutcomeUnknown, Store
 
 _NUMBERS = 1_000_000_000 - replaced.FIRST_NUMBER
@@ -168,7 +168,7 @@ def _decoded_records(store: Store, file: DataFile, block: bytes) -> int:
         LakeError: one is no message.
     """
     try:
-        return sum(decode_outermost(decode_envelope, line).type.upper() == "RECORD" for line in block[:-1].split(b"\n"))
+        return sum(decode_outermost(decode_head, line).type.upper() == "RECORD" for line in block[:-1].split(b"\n"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LakeError(
             f"{store.locate(file.path)} holds a line that is no Singer message ({error}). "

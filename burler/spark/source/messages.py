@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from burler.errors import BadRecordError, BatchError, StreamError
-from burler.singer.lines import LineCut, Message, bad, decode_all, exact, one_by_one
+from burler.singer.lines import LineCut, Message, bad, exact, numbered
 from burler.spark.source.declared import Declared, layout_of, unknown_fields
 from burler.words import some
 
@@ -73,16 +73,9 @@ class StreamRows:
             self._warn(f"stream '{self._declared.stream}': {remark}")
 
     def _whole(self, whole: bytes) -> Iterator[pa.RecordBatch]:
-        lines = whole.split(b"\n")[:-1]
-        first, self._lines = self._lines + 1, self._lines + len(lines)
-        decoded = decode_all(whole, lines)
-        numbered: Any = (
-            ((number, message, line) for number, message, line, _extras in one_by_one(first, lines))
-            if decoded is None
-            else zip(range(first, first + len(lines)), decoded, lines, strict=True)
-        )
+        first, self._lines = self._lines + 1, self._lines + whole.count(b"\n")
         names, records = self._declared.names, self._records
-        for number, message, line in numbered:
+        for number, message, line, _extras in numbered(first, whole):
             if message.type == "RECORD" and message.stream in names and message.record is not UNSET:
                 records.append(message.record)
                 self._size += len(line)
