@@ -155,7 +155,8 @@ def in_time(work: Callable[[], Any], named: str) -> Any:
         elif error.status is not None and error.status >= 400:
             fact = f"answered {error.status}. Is the address right?"
         else:
-            fact = f"can't be fetched: {str(error).splitlines()[0]}"
+            cure = "" if error.status is not None else " Is the address right, and the network there?"
+            fact = f"can't be fetched: {str(error).splitlines()[0]}{cure}"
         raise DeclarationError(f"{named} {fact}") from None
     if isinstance(error, ValueError):  # the address is none; the error's text may hold it, and that a secret
         raise DeclarationError(f"{named} can't be fetched ({type(error).__name__}).") from None

@@ -18,7 +18,22 @@ from typing import Any, Protocol
 import msgspec
 
 from burler.errors import MessageError
-from burler.times import format_time as format_time
+from burler.times import format_time
+
+__all__ = [
+    "ActivateVersion",
+    "ArrowPage",
+    "Batch",
+    "Records",
+    "Schema",
+    "State",
+    "Vouched",
+    "encode",
+    "format_time",
+    "parse_line",
+    "record_prefix_suffix",
+    "to_line",
+]
 
 UTC = dt.UTC
 _exact_decoder = msgspec.json.Decoder(float_hook=Decimal)

@@ -140,6 +140,10 @@ class Store(Protocol):
     def remove(self, path: str, /) -> None:
         """Remove a file whatever it is; fine if it is not there. Only for what nobody refers to any more."""
 
+    def walk(self, folder: str, /) -> Iterator[str]:
+        """Paths of all files below ``folder``, as ``files`` finds them."""
+        return (file.path for file in self.files(folder))
+
     def files(
         self, folder: str, /, *, hidden: bool = False, unreadable: Callable[[str, OSError], object] | None = None
     ) -> Iterator[StoredFile]:

@@ -34,6 +34,7 @@ from burler.localfile import (
 from burler.storage.base import (
     Blob,
     Conflict,
+    FileStore,
     OutcomeUnknown,
     StoredFile,
     check_folder,
@@ -47,7 +48,7 @@ _NO_LINKS = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EPERM, errno.ENOSYS, errno.E
 _CLAIM = "0" * 16
 
 
-class LocalStore:
+class LocalStore(FileStore):
     """A folder of this machine as a store. It is made on the first write."""
 
     def __init__(self, root: Path, words: Words) -> None:

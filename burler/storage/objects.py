@@ -24,6 +24,7 @@ from burler.errors import StorageError
 from burler.storage.base import (
     Blob,
     Conflict,
+    FileStore,
     OutcomeUnknown,
     StoredFile,
     check_folder,
@@ -39,7 +40,7 @@ Connect = Callable[[Location], tuple[Bucket, str]]
 """Gives the bucket of a URL, and the path in it. Nothing is asked for yet."""
 
 
-class ObjectStore:
+class ObjectStore(FileStore):
     """A folder of a bucket. A forked process connects anew, and so does one that a store is sent to.
 
     Args:

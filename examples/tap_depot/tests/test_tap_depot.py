@@ -165,7 +165,7 @@ def test_a_fault_ends_its_stream_and_no_other(serve):
 def test_a_server_that_is_gone_is_one_error():
     done = burler("run", FOLDER, base_url="http://127.0.0.1:9")
     assert done.returncode == 2, done.stderr
-    assert "no connection. Is the address right, and the network there?" in done.stderr
+    assert "the connection was refused. Is the address right, and the network there?" in done.stderr
     assert not done.stdout
 
 
