@@ -48,6 +48,7 @@ LAYERS = (
     ("lake",),
     ("sinks",),
     ("spec",),
+    ("engine",),
     ("runtime",),
     ("verify",),
     ("spark",),

@@ -51,7 +51,7 @@ class LaneChannel(Channel):
                     unit.emitted.setdefault(emitter, []).append((stream, row))
             for watched in unit.watched:
                 if stream in watched:
-                    watched[stream].add(row)
+                    watched[stream].count_row(row)
             if i % 64 == 63:
                 lane.relieve()
         lane.relieve()

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from burler.declare.strategies import Manual
 from burler.errors import PartialError
 from burler.measures import JOB_DURATION, RECORD_COUNT
-from burler.runtime import entries, logs
+from burler.runtime import logs
 from burler.runtime.outlet import Outlet
+from burler.singer import state as st
 from burler.singer.metadata import FULL_TABLE
 from burler.words import counted
 
@@ -34,7 +35,7 @@ def begin(sync: SyncRun) -> None:
     if logger.isEnabledFor(level):
         method = own.planned.replication_method if own is not None else sync.spec.replication_method
         logger.log(level, "stream '%s': start (sync, %s, bookmark %s)", sync.name, method, _or_none(_where(sync)))
-    coverage = sync.coverage
+    coverage = sync.saved.coverage
     if coverage is not None and (late := coverage.reads_again()):
         logger.log(
             level,
@@ -45,14 +46,14 @@ def begin(sync: SyncRun) -> None:
         )
     for name, outlet in sync.outlets.items():
         planned = outlet.planned
-        outlet.bookmark_from = entries.value_of(engine.state, name, planned.bookmark_key)
+        outlet.bookmark_from = st.value_of(engine.state, name, planned.bookmark_key)
         engine.report.stream_began(name, method=planned.replication_method, bookmark=outlet.bookmark_from)
 
 
 def _where(sync: SyncRun) -> Any:
-    if sync.coverage is not None:
-        return sync.coverage.start
-    kept = len(entries.partitions_of(sync.engine.state, sync.name))
+    if sync.saved.coverage is not None:
+        return sync.saved.coverage.start
+    kept = len(st.partitions_of(sync.engine.state, sync.name))
     return f"of each of {counted(kept, 'partition')}" if kept else sync.own_run.raw_bookmark
 
 
@@ -91,7 +92,7 @@ def _status_of(sync: SyncRun, name: str, failed: dict[str, BaseException], statu
 def _end_of(sync: SyncRun, outlet: Outlet, status: str, seconds: float) -> None:
     """One stream of the line."""
     engine, name, key = sync.engine, outlet.planned.tap_stream_id, outlet.planned.bookmark_key
-    bookmark = entries.value_of(engine.state, name, key)
+    bookmark = st.value_of(engine.state, name, key)
     skipped = outlet.skipped
     if engine.watch is None:
         outlet.report(engine.session.watcher)
@@ -139,14 +140,14 @@ def _log_end(sync: SyncRun, level: int, status: str, failed: dict[str, BaseExcep
     rows = ", ".join(_rows_of(name, outlet, _uncounted(sync, name)) for name, outlet in sync.outlets.items())
     own = sync.outlets.get(sync.name)
     key = own.planned.bookmark_key if own is not None else sync.spec.bookmark_key
-    bookmark = entries.value_of(state, sync.name, key)
-    kept = len(entries.partitions_of(state, sync.name))
+    bookmark = st.value_of(state, sync.name, key)
+    kept = len(st.partitions_of(state, sync.name))
     if kept:
         others = f", {bookmark} for the others" if bookmark is not None else ""
         bookmark = f"of each of {counted(kept, 'partition')}{others}"
-    elif bookmark is None and entries.value_of(state, sync.name, entries.FULL) is not None:
+    elif bookmark is None and st.value_of(state, sync.name, st.FULL_TABLE) is not None:
         bookmark = "of an interrupted full table"
-    elif bookmark is None and entries.value_of(state, sync.name, entries.POSITION) is not None:
+    elif bookmark is None and st.value_of(state, sync.name, st.POSITION) is not None:
         bookmark = "in stream.state"
     shown = status
     if status == "failed" and failed and sync.name not in failed:
@@ -186,7 +187,7 @@ def _warn(sync: SyncRun, status: str) -> None:
             sync.name,
         )
     kept, most = (
-        len(entries.partitions_of(sync.engine.state, sync.name)),
+        len(st.partitions_of(sync.engine.state, sync.name)),
         sync.engine.settings.partition_bookmarks_warning,
     )
     if kept > most and _first_time(sync, "partitions"):

@@ -197,11 +197,11 @@ def _children_of(
                 continue
             for pair in _call(walk, child, row, {name: row, **above}):
                 if pair[0] in came:
-                    came[pair[0]].add(pair[1])
+                    came[pair[0]].count_row(pair[1])
                 yield pair
         walk.watched.pop()
         for child_name, one in came.items():
-            if one.mixed:
+            if one.is_mixed:
                 error = StreamError(child_name, f"stream '{child_name}': '{one.key}' has values of two kinds")
                 walk.put(CallFailed(child_name, walk.where(name, row), error, {name: row, **above}))
         if came:

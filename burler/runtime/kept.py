@@ -115,8 +115,8 @@ def _keeps(line: Line, name: str) -> Literal["top", "all"] | None:
 
 def outlet_of(sync: SyncRun, stream: PlannedStream) -> Outlet:
     """The outlet of a stream in a run: a new one, or the one that a tail has kept, for another round."""
-    engine, name, kept = sync.engine, stream.tap_stream_id, sync.kept
-    version = sync.interrupted.versions.get(name) if sync.interrupted else None
+    engine, name, kept, interrupted = sync.engine, stream.tap_stream_id, sync.kept, sync.saved.interrupted
+    version = interrupted.versions.get(name) if interrupted else None
     found = kept.outlets.get(name) if kept is not None else None
     if found is not None:
         _renew(found, stream, engine, version)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from burler.declare.checks import line_of
 from burler.declare.spec import StreamSpec
+from burler.engine.family import Family
 from burler.runtime.plan import PlannedRun
 from burler.runtime.session import Session
 from burler.runtime.unseen import UnseenKey
@@ -31,18 +32,36 @@ class Line:
         self.unseen = self._unseen_key(catalog)
         self.closed: set[str] = set()
         self.dropped: set[str] = set()
-        self._above = {
-            name: [one.tap_stream_id for one in line_of(self.specs[name], self.specs)] for name in self.names
-        }
+        self.family = self._family()
+        self._above = self.family.above
         wanted = {name for selected in self.planned for name in self._above[selected]}
         called = {name for name in {*wanted, self.root} if self.specs[name].sync is not None}
         self.called = [name for name in self.names if name in called]
         self.emits = {name: frozenset(one for one in self.names if self.giver(one) == name) for name in self.called}
         self.paths = {name: {one: self.specs[one].records_path for one in self.emits[name]} for name in self.called}
-        self.declares_children = any(self.specs[name].parent for name in self.names)
         self.has_children = any(self.specs[name].parent for name in self.called)
         asking = (name for name, one in self.planned.items() if one.spec.bookmark is not None)
         self.asks_children = {name for name in asking if "children" in self.specs[name].bookmark.names}  # type: ignore[union-attr]
+
+    def _family(self) -> Family:
+        above = {name: tuple(one.tap_stream_id for one in line_of(self.specs[name], self.specs)) for name in self.names}
+        root, planned = self.planned.get(self.root), self.planned
+        keys = {name: (planned.get(name) or self.specs[name]).bookmark_key for name in self.names}
+        formats = {name: self._key_format(name) for name in {*planned, self.root}}
+        return Family(
+            root=self.root,
+            names=self.names,
+            selected=self.selected,
+            above=above,
+            substreams=frozenset(name for name in self.names if any(self.specs[one].parent for one in above[name])),
+            has_substreams=any(self.specs[name].parent for name in self.names),
+            keys=keys,
+            key_formats=formats,
+            resume_key=root.resume_key if root is not None else None,
+            tables=frozenset(name for name, one in planned.items() if one.versions),
+            lookbacks={name: back for name in self.names if (back := self.specs[name].lookback) is not None},
+            rollups=frozenset(name for name, one in planned.items() if one.spec.rollup),
+        )
 
     def begin(self) -> None:
         """Another round: what had ended in the one before begins anew."""
@@ -66,6 +85,9 @@ class Line:
 
     def textual(self, name: str) -> str | None:
         """What the schema says of a bookmark that is text (``PlannedStream.key_format``)."""
+        return self.family.key_formats.get(name)
+
+    def _key_format(self, name: str) -> str | None:
         planned = self.planned.get(name)
         if planned is None and name == self.root and self.unseen is not None:
             return self.unseen.textual
@@ -88,12 +110,12 @@ class Line:
 
     def is_substream(self, name: str) -> bool:
         """Whether a stream's rows come from a function that is called for rows of a parent."""
-        return any(self.specs[one].parent for one in self._above.get(name, ()))
+        return name in self.family.substreams
 
-    def above(self, name: str) -> list[str]:
+    def above(self, name: str) -> tuple[str, ...]:
         """The streams that one hangs on, itself first."""
         return self._above[name]
 
     def below(self, name: str) -> set[str]:
         """A stream and all that hang on it."""
-        return {one for one in self.names if name in self._above[one]}
+        return self.family.below(name)

@@ -15,14 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from burler.errors import StreamError
 from burler.pipeline.markers import UnitBroken
-from burler.runtime import entries
-from burler.runtime.flat import Flat
 from burler.runtime.partition_source import PartitionSource
-from burler.runtime.rising import Rising
-from burler.runtime.sources import forget_others
-from burler.runtime.tracking import save
+from burler.runtime.sources import left_of_others
 from burler.runtime.unit import Unit
-from burler.singer.bookmark_values import greater
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun
@@ -76,11 +71,7 @@ class One:
 
     def save(self, unit: Unit) -> None:
         """Into the stream's own entry."""
-        engine, coverage = self._sync.engine, self._sync.coverage
-        if engine.limit is None:
-            save(unit, engine.state)
-            if coverage is not None:
-                coverage.note(unit.trackers.get(self._sync.name), unit.safe_states.get(self._sync.name))
+        self._sync.saved.merge(unit.progress())
 
     def ended(self, unit: Unit) -> None:
         """Nothing more than saving."""
@@ -91,7 +82,7 @@ class One:
         """What may be said only once the whole table counts."""
         if self._ended is not None:
             self.save(self._ended)
-            forget_others(self._ended, self._sync.engine.state)
+            self._sync.saved.drop_sources(None, left_of_others(self._ended))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +119,7 @@ class Only:
 
     def save(self, unit: Unit) -> None:
         """Into the partition's entry."""
-        if self._sync.engine.limit is None:
-            save(unit, self._sync.engine.state)
+        self._sync.saved.merge(unit.progress())
 
     def ended(self, unit: Unit) -> None:
         """Save it, and say how it went."""
@@ -145,7 +135,6 @@ class Partitions:
 
     def __init__(self, sync: SyncRun) -> None:
         self._sync = sync
-        self._state = sync.engine.state
         self._spec = sync.spec
         self._name = sync.name
         self._lock = threading.Lock()
@@ -153,8 +142,6 @@ class Partitions:
         self._source = PartitionSource(sync)
         self._numbers: dict[int, int] = {}  # id of a unit that has not ended -> which one it is
         self._given = 0
-        self._rising = Rising(sync) if self._spec.partition_order == "asc" else None
-        self._greatest: Any = None  # of their bookmarks so far
 
     def next(self) -> Unit | UnitBroken | None:
         """The unit of the next partition.
@@ -188,15 +175,11 @@ class Partitions:
 
     def broken(self, number: int) -> None:
         """Those behind it don't collapse."""
-        if self._rising is not None:
-            self._rising.stop_at(number)
+        self._sync.saved.stop_at(number)
 
     def save(self, unit: Unit) -> None:
         """Into the partition's entry; of the foremost one of rising partitions, into the stream's own."""
-        if self._sync.engine.limit is None:
-            save(unit, self._state)
-            if self._rising is not None:
-                self._rising.follow(unit, self._numbers[id(unit)])
+        self._sync.saved.merge(unit.progress(), self._numbers[id(unit)])
 
     def ended(self, unit: Unit) -> None:
         """Save it, and collapse what can be.
@@ -204,25 +187,11 @@ class Partitions:
         Raises:
             UnsortedStreamError: partitions don't rise as declared.
         """
-        number = self._numbers.pop(id(unit))
-        if self._sync.engine.limit is not None:
-            return
-        save(unit, self._state)
-        tracker = unit.trackers.get(self._name)
-        if self._rising is not None:
-            self._note(tracker.safe if tracker is not None else None)
-            self._rising.ended(unit, number)
-
-    def _note(self, value: Any) -> None:
-        self._greatest = greater(self._greatest, value, self._sync.line.textual(self._name))
+        self._sync.saved.ended(unit.progress(), self._numbers.pop(id(unit)))
 
     def finish(self) -> None:
-        """All have come whole. A flat bookmark, of a state from before there were partitions, is done with once each
-        has its own; those that rise leave one behind."""
-        if self._rising is not None:
-            self._rising.finish(self._greatest)
-        elif entries.partitions_of(self._state, self._name):
-            Flat(self._state, self._sync.line, None).drop()
+        """All have come whole."""
+        self._sync.saved.finish()
 
 
 def units_of(sync: SyncRun) -> Units:

@@ -23,8 +23,6 @@ from burler.words import some
 logger = logging.getLogger(__name__)
 
 
-TAKEN = ("partitions", "stream_state", "covers", "full_table", "parent_bookmark", "source_state")
-"""What burler keeps in a stream's entry of the state beside its bookmark and version."""
 _FORMATS = {"date-time": "date-time", "date": "date", "singer.decimal": "decimal"}
 
 
@@ -230,7 +228,7 @@ def _plan_stream(
         if field is not None and field not in fields:
             known = some(list(entry.schema.get("properties") or {}))
             raise _missing(spec, given, field, f"{what} '{field}' is not in the schema. Its fields: {known}.")
-    if replication_key in TAKEN:
+    if replication_key in st.RESERVED:
         raise DeclarationError(
             f"stream '{name}' ({spec.place}): '{replication_key}' can't be the replication key: a state has something "
             "else under that name. Leave replication_key out, and give the value with @tap.bookmark."

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from burler.runtime import entries
+from burler.singer import state as st
 
 Value = tuple[Any, dict[str, Any]]
 """A bookmark and a position (``stream_state``)."""
@@ -20,10 +20,10 @@ _LEAST_EACH = 16
 
 def values_of(state: Mapping[str, Any], stream: str, key: str | None) -> dict[str | None, Value]:
     """What a state says of a stream (under None) and of each of its partitions; ``key``: where bookmarks stand."""
-    found: dict[str | None, Any] = {None: entries.entry_of(state, stream, None)}
-    found.update(entries.partitions_of(state, stream))
+    found: dict[str | None, Any] = {None: st.entry_of(state, stream, None)}
+    found.update(st.partitions_of(state, stream))
     return {
-        partition: (entry.get(key) if key else None, entry.get(entries.POSITION) or {})
+        partition: (entry.get(key) if key else None, entry.get(st.POSITION) or {})
         for partition, entry in found.items()
         if isinstance(entry, dict)
     }

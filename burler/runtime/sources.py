@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from burler.declare.spec import StreamSpec
 from burler.errors import NotModified
-from burler.runtime import entries
 from burler.runtime.family import Member
 from burler.runtime.outlet import schema_of
 from burler.source_state import SourceStates
@@ -18,18 +17,18 @@ if TYPE_CHECKING:
     from burler.runtime.unit import Unit
 
 
-def states_of(sync: SyncRun, spec: StreamSpec, key: str | None) -> SourceStates:
-    """The source states of a stream, or of its partition ``key``, as the state has them."""
+def states_of(sync: SyncRun, spec: StreamSpec, saved: Any, *, in_partition: bool) -> SourceStates:
+    """The source states of a stream, or of one of its partitions, as the state has them (``saved``)."""
     engine, name = sync.engine, spec.tap_stream_id
     planned = sync.line.planned.get(name)
-    parts_of_a_table = key is not None and planned is not None and planned.versions
+    parts_of_a_table = in_partition and planned is not None and planned.versions
     return SourceStates(
         name,
-        entries.value_of(engine.state, name, entries.SOURCES, key),
+        saved,
         schema=lambda: sync.schema_digest,
         automatic=spec.source_state,
         # A run up to a limit is there to show rows.
-        ignored=_is_ignored(sync) or engine.limit is not None,
+        ignored=is_ignored(sync) or engine.limit is not None,
         refused=(
             "it is a full table that is read in partitions: rows of those that have not changed would be dropped with "
             "the next ACTIVATE_VERSION. Set versions=False, or a replication_key, to use stream.source_state."
@@ -39,28 +38,9 @@ def states_of(sync: SyncRun, spec: StreamSpec, key: str | None) -> SourceStates:
     )
 
 
-def _is_ignored(sync: SyncRun) -> bool:
+def is_ignored(sync: SyncRun) -> bool:
     """Whether everything is to be fetched: once; the further rounds of a tail ask for what has changed."""
     return sync.engine.settings.ignore_source_state and (sync.kept is None or sync.kept.rounds == 1)
-
-
-def forget_all(sync: SyncRun) -> bool:
-    """Take away what was saved of the sources of a line, where the operator wants everything to be fetched: a run that
-    ends half way must not leave it to the next one. True if there was something. Entries of other tools stay."""
-    engine, some = sync.engine, False
-    if not _is_ignored(sync) or engine.limit is not None:
-        return False
-    for name in sync.line.names:
-        for key in (None, *entries.partitions_of(engine.state, name)):
-            before = entries.value_of(engine.state, name, entries.SOURCES, key)
-            if before is None:
-                continue
-            listed = before if isinstance(before, list) else [before]
-            left = [entry for entry in listed if not isinstance(entry, dict) or "for" not in entry]
-            if len(left) < len(listed):
-                entries.put(engine.state, name, entries.SOURCES, left or None, key)
-                some = True
-    return some
 
 
 def digest(line: Line) -> str:
@@ -72,34 +52,28 @@ def digest(line: Line) -> str:
     return hashes[0] if len(hashes) == 1 else schema_hash("".join(hashes).encode())
 
 
-def save(unit: Unit, state: dict[str, Any]) -> None:
-    """Put into a state what sources said of what is out. Of a full table that is nothing before it is whole: 304 would
-    else be the answer to a table whose rows no ACTIVATE_VERSION has followed. Rows that belong to the table as it
-    stands wait for none."""
-    for name, left in unit.dropped.items():
-        entries.put(state, name, entries.SOURCES, list(left) or None, unit.key)
+def to_save(unit: Unit) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """What sources said of what is out, by stream. Of a full table that is nothing before it is whole: 304 would else
+    be the answer to a table whose rows no ACTIVATE_VERSION has followed. Rows that belong to the table as it stands
+    wait for none."""
     changed = unit.changed_sources
-    if not changed:
-        return
-    tables = [unit.outlets[name].versions for name, one in unit.line.planned.items() if one.versions]
-    if not all(table.done or table.continued for table in tables):
-        return
-    for name, kept in changed.items():
-        entries.put(state, name, entries.SOURCES, kept or None, unit.key)
+    tables = [unit.outlets[name].versions for name in unit.line.family.tables] if changed else []
+    return {**unit.dropped, **(changed if all(table.done or table.continued for table in tables) else {})}
 
 
-def forget_others(unit: Unit, state: dict[str, Any]) -> None:
+def left_of_others(unit: Unit) -> dict[str, Sequence[Mapping[str, Any]]]:
     """After an ACTIVATE_VERSION of this run: what an earlier run heard of sources that this one did not read no longer
     counts, since targets have dropped their rows. Entries of other tools, which do not say what they speak of, stay."""
-    tables = [unit.outlets[name].versions for name, one in unit.line.planned.items() if one.versions]
-    if not any(table.activated for table in tables):
-        return
+    if not any(unit.outlets[name].versions.activated for name in unit.line.family.tables):
+        return {}
+    found: dict[str, Sequence[Mapping[str, Any]]] = {}
     for name, before in unit.sources_before.items():
         old = {id(entry) for entry in before}
         now = unit.safe_sources.get(name, ())
         kept = [entry for entry in now if id(entry) not in old or "for" not in entry]
         if len(kept) < len(now):
-            entries.put(state, name, entries.SOURCES, kept or None, unit.key)
+            found[name] = kept
+    return found
 
 
 def guarded(member: Member, call: Callable[[], Any]) -> Any:

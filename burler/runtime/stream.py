@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.declare.strategies import EveryN, OnPage, Since
+from burler.declare.strategies import EveryN, Manual, OnPage, Since
+from burler.engine.state.ledger import FamilyState
+from burler.engine.state.ordered import PartitionOrder
 from burler.errors import StreamError
 from burler.runtime import ending, pace, sources
-from burler.runtime.coverage import Coverage
 from burler.runtime.failures import Failures
 from burler.runtime.family import Given
-from burler.runtime.flat import flat_bookmarks
-from burler.runtime.interrupted import forget, interrupted
 from burler.runtime.kept import Kept, outlet_of
 from burler.runtime.lane import Lane
 from burler.runtime.line import Line
@@ -74,17 +73,16 @@ class SyncRun:
         self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
         self.line = Line(engine.session, planned, engine.catalog) if kept is None else kept.line(engine, planned)
         self.began, self._begun = engine.now(), engine.clock.monotonic()
-        self.interrupted = interrupted(engine.state, self.line)
-        self._forgot = self.interrupted is None and engine.limit is None and forget(engine.state, self.line)
-        self._forgot |= sources.forget_all(self)
+        self.saved = self._family_state()
+        self._forgot = self.saved.forgot
+        if sources.is_ignored(self):
+            self._forgot |= self.saved.forget_sources()
         self.outlets = {stream.tap_stream_id: outlet_of(self, stream) for stream in planned.streams}
         if self.pushes:
             for outlet in self.outlets.values():
                 outlet.versions.keep()  # its rows belong to the table as it stands
         self.tallies: dict[str, Tally] = defaultdict(partial(Tally, engine.session.watcher))
         self.source_changed = False
-        self.coverage = None if self.spec.partitions is not None else Coverage(engine.state, self.line)
-        self.flat = flat_bookmarks(engine.state, self.line)
         self.own_run = run_of_stream(self)
         self.own_given: Given = engine.session.given(
             client=self.client, state=self.state_at_start, catalog=lambda: engine.catalog, stream=lambda: self.own_run
@@ -106,6 +104,27 @@ class SyncRun:
         specs = [stream.spec for stream in planned.streams]
         self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
         self.lanes: list[Lane] = []
+
+    def _family_state(self) -> FamilyState:
+        engine, spec, start_date = self.engine, self.spec, self.engine.settings.start_date
+        exclusive = spec.resume == "exclusive"
+        order = PartitionOrder(
+            is_exclusive=exclusive,
+            is_vouched=exclusive and isinstance(spec.strategy, Manual),
+            ends_unsorted=spec.on_unsorted == "end_of_sync",
+        )
+        planned = self.line.planned
+        return FamilyState(
+            engine.state,
+            self.line.family,
+            first={
+                name: planned[name].first_bookmark(start_date) if name in planned else start_date
+                for name in self.line.names
+            },
+            is_partitioned=spec.partitions is not None,
+            order=order if spec.partition_order == "asc" and engine.part is None else None,
+            writes=engine.limit is None,
+        )
 
     def unit(self, **partition: Any) -> Unit:
         """A unit of this stream."""
@@ -310,7 +329,7 @@ class SyncRun:
             if outlet.rows != self._reported.get(name):
                 self._reported[name] = outlet.rows
                 # Of many partitions there is no one bookmark to draw.
-                unit = self.open_units[0] if self.open_units and self.coverage is not None else None
+                unit = self.open_units[0] if self.open_units and self.saved.coverage is not None else None
                 tracker = unit.trackers.get(name) if unit is not None else None
                 greatest = tracker.greatest if tracker is not None else None
                 self.engine.report.page(name, outlet.rows, greatest)

@@ -25,7 +25,7 @@ def run_in_unit(unit: Unit, sync: SyncRun, spec: StreamSpec) -> StreamRun:
     return StreamRun(
         engine.session.tap,
         name,
-        bookmark=unit.start.bookmark(name, spec),
+        bookmark=unit.start.bookmark(name),
         state=unit.start.position(name),
         selected=line.selected,
         schema=planned.schema if planned else None,
@@ -44,7 +44,7 @@ def run_in_unit(unit: Unit, sync: SyncRun, spec: StreamSpec) -> StreamRun:
         resumable_by=planned.resume_key if planned else None,
         sends_versions=any(one.versions for one in line.planned.values()),
         tailing=sync.kept is not None,
-        source_state=sources.states_of(sync, spec, unit.key),
+        source_state=sources.states_of(sync, spec, unit.start.sources(name), in_partition=unit.key is not None),
         write_bookmark=_writer(spec),
         told=engine.session.told,
     )
@@ -53,7 +53,7 @@ def run_in_unit(unit: Unit, sync: SyncRun, spec: StreamSpec) -> StreamRun:
 def run_of_stream(sync: SyncRun) -> StreamRun:
     """What the partitions function gets as ``stream``: the stream as a whole."""
     planned, engine = sync.line.planned.get(sync.name), sync.engine
-    saved = sync.flat.get(sync.name)
+    saved = sync.saved.flat.get(sync.name)
     keeps_one = (planned.bookmark_key if planned is not None else sync.spec.bookmark_key) is not None
     start_date = engine.settings.start_date
     first = start_date if planned is None else planned.first_bookmark(start_date)

@@ -179,18 +179,18 @@ class Rounds:
 def _place_of(engine: Engine, planned: PlannedRun) -> bytes:
     """Where a line of streams stands, to see whether it gets on: what the state says, but for versions."""
     with engine.lock:
-        entries = [dict(st.stream_entry(engine.state, one.tap_stream_id)) for one in planned.streams]
+        entries = [dict(st.entry_of(engine.state, one.tap_stream_id)) for one in planned.streams]
         for entry in entries:
-            entry.pop("version", None)
+            entry.pop(st.VERSION, None)
         return msgspec.json.encode(entries)
 
 
 def _forget(engine: Engine, planned: PlannedRun) -> None:
     """Take away what the state says of a line of streams, but for the versions that targets have."""
     for stream in planned.streams:
-        entry = st.stream_entry(engine.state, stream.tap_stream_id)
-        for key in [key for key in entry if key != "version"]:
-            st.set_bookmark(engine.state, stream.tap_stream_id, key, None)
+        entry = st.entry_of(engine.state, stream.tap_stream_id)
+        for key in [key for key in entry if key != st.VERSION]:
+            st.put(engine.state, stream.tap_stream_id, key, None)
 
 
 def _told(stream: str, error: BaseException) -> str:

@@ -16,22 +16,18 @@ import msgspec
 from burler.call import gives_nothing
 from burler.context import Channel, StreamRun
 from burler.declare.spec import StreamSpec
+from burler.engine.state.progress import KeyRange, Progress, where
 from burler.errors import StreamError
 from burler.pipeline.markers import GREATEST, Marker, Snapshot
 from burler.pipeline.repeats import Repeats
 from burler.runtime import sources, tracking
 from burler.runtime.catching_up import CatchingUp
 from burler.runtime.family import Given, Member, rows_of
-from burler.runtime.span import Span
-from burler.runtime.start import Start
 from burler.runtime.stream_runs import run_in_unit
 from burler.runtime.walking import walk_of
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun
-
-
-_CHARACTERS = 200  # of a partition's key, in errors and reports
 
 
 class Unit:
@@ -46,7 +42,6 @@ class Unit:
         self.engine = sync.engine
         self.line = sync.line
         self.outlets = sync.outlets
-        self.coverage = sync.coverage
         self._sync = sync
         self.retried = sync.retried
         self.pushes = sync.pushes
@@ -61,7 +56,7 @@ class Unit:
         self.held = self._save_asked = False
         self.pending: list[Callable[[], None]] = []
         self.intakes: dict[str, Any] = {}  # of streams for which files were yielded
-        self.span = Span()  # of the key of its rows, where partitions rise
+        self.range = KeyRange(sync.line.textual(sync.name))  # of the key of its rows, where partitions rise
         self.has_emitted = False
         # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
         self.emitted: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
@@ -69,7 +64,7 @@ class Unit:
         self.watched: list[dict[str, Any]] = []  # what came of substreams, for bookmark functions that ask
         self.put: Callable[[Marker], None] = lambda _marker: None
         self._givens: dict[str, Given] = {}
-        self.start = Start(sync, key)
+        self.start = sync.saved.start(key)
         self.members: dict[str, Member] = {name: self._member(self.line.spec(name)) for name in self.line.called}
         for member in self.members.values():
             above = self.line.spec(member.name).parent
@@ -78,9 +73,7 @@ class Unit:
         self.parents: set[str] = {
             name for member in self.members.values() for name in member.children
         }  # have substreams here
-        tracked = tracking.trackers_of(sync, self.start)
-        self.keys = {name: one.key for name, one in tracked.items()}  # under which their bookmarks stand
-        self.trackers = {name: one.tracker for name, one in tracked.items()}
+        self.trackers = tracking.trackers_of(sync, self.start)
         self._first_bookmark = self.root.run.raw_bookmark
         self._original = self.states()
         self.safe_states: dict[str, Any] = msgspec.json.decode(self._original.positions)
@@ -103,7 +96,7 @@ class Unit:
     @property
     def where(self) -> str:
         """Which unit it is, for errors and reports; empty where there is one only."""
-        return "" if self.key is None else f"partition {self.key[:_CHARACTERS]}"
+        return where(self.key)
 
     def open(self) -> Any:
         """Call the root's function; what it gives, with what its substreams give for each of its rows."""
@@ -230,7 +223,7 @@ class Unit:
         else:
             tracker.observe(keys)
         if name == self.line.root and self.line.spec(name).partition_order == "asc":
-            self.span.add(keys, self.line.textual(self.line.root))
+            self.range.add(keys)
 
     def _waits(self, name: str) -> bool:
         """Whether rows of a stream count only once what belongs to them is out: those of parents, and of the root,
@@ -295,6 +288,21 @@ class Unit:
     def count_failed(self, stream: str) -> bool:
         """One more call of a substream's function has failed; True if they are too many."""
         return self._sync.failures.too_many_calls(stream)
+
+    def progress(self) -> Progress:
+        """How far it has come, as far as it is safe to say now."""
+        return Progress(
+            self.key,
+            {name: msgspec.to_builtins(tracker.safe) for name, tracker in self.trackers.items()},
+            self.safe_states,
+            sources.to_save(self),
+            {name: now for name in self.line.family.tables if (now := self.outlets[name].versions.now) is not None},
+            self.complete,
+            self.error is not None,
+            frozenset(self.behind),
+            self.range.least,
+            self.range.greatest,
+        )
 
     def finish(self) -> None:
         """The function has come to its end, and all that it gave is out."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from burler.runtime import entries
-from burler.runtime.plan import TAKEN, PlannedRun
+from burler.runtime.plan import PlannedRun
+from burler.singer import state as st
 
-_OURS = {"version", *TAKEN}
+_OURS = {st.VERSION, *st.RESERVED}
 _SDK = "replication_key_value"
 _SHOWN = 3
 
@@ -29,9 +29,9 @@ def unread(plan: Iterable[PlannedRun], own: Container[str], state: Mapping[str, 
         )
     for stream in (stream for planned in plan for stream in planned.streams):
         key = stream.bookmark_key
-        entry = entries.entry_of(state, stream.tap_stream_id, None)
+        entry = st.entry_of(state, stream.tap_stream_id, None)
         strange = sorted(set(entry) - _OURS)
-        if key is None or key in entry or not strange or entry.keys() & {entries.PARTITIONS, entries.POSITION}:
+        if key is None or key in entry or not strange or entry.keys() & {st.PARTITIONS, st.POSITION}:
             continue
         yield (
             f"stream '{stream.tap_stream_id}': the state holds {_some(strange)} of it and no '{key}', so the stream "

@@ -6,7 +6,6 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
-from burler.runtime import entries
 from burler.runtime.plan import PlannedStream
 from burler.singer import state as st
 from burler.singer.messages import ActivateVersion
@@ -44,7 +43,7 @@ class Versions:
         self._previous = st.get_version(state, self._name)
         # The first version of all is activated before its rows. Not where rows went out without one: targets would drop
         # those at once, and have nothing if this run does not come to its end.
-        known = set(st.stream_entry(state, self._name)) - {entries.FULL, "version", "parent_bookmark"}
+        known = set(st.entry_of(state, self._name)) - {st.FULL_TABLE, st.VERSION, st.PARENT_BOOKMARK}
         self._shown = bool(known)
         self.in_block = False  # of a full table: each of its rows is wanted
         self._by_block = False  # the author's ``with stream.full_table()`` has taken over
@@ -138,12 +137,12 @@ class Versions:
         """All rows are out that came, and the table may have more. Targets show the first version of all from its
         beginning: the next run must not begin with another one, which would drop its rows."""
         if self._first is not None and self._planned.versions and not self._by_block:
-            st.set_bookmark(self._state, self._name, "version", self._first)
+            st.put(self._state, self._name, st.VERSION, self._first)
 
     def _activate(self) -> None:
         if self.now is None or self._limited:
             return
         self._sink.write(ActivateVersion(self._planned.stream, self.now))
         self.activated = True
-        st.set_bookmark(self._state, self._name, "version", self.now)
+        st.put(self._state, self._name, st.VERSION, self.now)
         self._previous = self.now

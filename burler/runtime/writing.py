@@ -125,7 +125,7 @@ class Writing:
     def _unseen(self, unit: Unit, rows: list[dict[str, Any]]) -> list[Any]:
         """The keys of a parent that runs unseen."""
         unseen = self._sync.line.unseen
-        return unseen.of(rows) if unseen is not None and self._sync.name in unit.keys else []
+        return unseen.of(rows) if unseen is not None and self._sync.name in unit.trackers else []
 
     def _not_declared(self, name: str) -> StreamError:
         sync = self._sync
@@ -242,8 +242,8 @@ class Writing:
         and stays where it is."""
         values: dict[str, Any] = {}
         for name, row in above.items():
-            outlet, key = self._sync.outlets.get(name), unit.keys.get(name)
-            if key is None or name in self._sync.line.asks_children:
+            outlet = self._sync.outlets.get(name)
+            if name not in unit.trackers or name in self._sync.line.asks_children:
                 continue  # what the author's function would say depends on what is missing
             if outlet is None:
                 unseen = self._sync.line.unseen

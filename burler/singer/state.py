@@ -2,7 +2,8 @@
 
 ``{"bookmarks": {"commits": {"committed_at": "...", "version": 17..., "stream_state": {...}}},
 "currently_syncing": "commits"}``; absent keys are left out. Keys that burler does not know are carried
-along untouched, so that a state of another tap version or tool survives a run.
+along untouched, so that a state of another tap version or tool survives a run. Each partition of a stream has an entry
+of its own: ``{"tickets": {"partitions": {"{\\"account\\":\\"a\\"}": {"updated_at": "..."}}}}``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ import msgspec
 from burler.errors import StateError
 
 State = dict[str, Any]
+VERSION, POSITION, PARTITIONS, COVERS = "version", "stream_state", "partitions", "covers"
+FULL_TABLE, PARENT_BOOKMARK, SOURCES = "full_table", "parent_bookmark", "source_state"
+RESERVED = (PARTITIONS, POSITION, COVERS, FULL_TABLE, PARENT_BOOKMARK, SOURCES)
+"""What burler keeps in a stream's entry beside its bookmark and version."""
 
 _MESSAGES = ("STATE", "SCHEMA", "RECORD", "BATCH", "ACTIVATE_VERSION")
 
@@ -132,6 +137,85 @@ def set_bookmark(state: State, stream: str, key: str, value: Any) -> None:
     if not isinstance(bookmarks.get(stream), dict):
         bookmarks[stream] = {}
     bookmarks[stream][key] = value
+
+
+# ---- the entry of a stream, or of one of its partitions ----------------------------------------------------------
+
+
+def partitions_of(state: Mapping[str, Any], stream: str) -> dict[str, Any]:
+    """The entries of a stream's partitions, by their keys; read only."""
+    found = ((state.get("bookmarks") or {}).get(stream) or {}).get(PARTITIONS)
+    return found if isinstance(found, dict) else {}
+
+
+def entry_of(state: Mapping[str, Any], stream: str, partition: str | None = None) -> dict[str, Any]:
+    """The entry of a stream or of one of its partitions, read only; empty if there is none."""
+    if partition is None:
+        return (state.get("bookmarks") or {}).get(stream) or {}
+    found = partitions_of(state, stream).get(partition)
+    return found if isinstance(found, dict) else {}
+
+
+def covers_of(entry: Mapping[str, Any], otherwise: str) -> set[str]:
+    """The streams that an entry's bookmark is true of; ``otherwise`` alone where it does not say."""
+    covers = entry.get(COVERS)
+    return {one for one in covers if isinstance(one, str)} if isinstance(covers, list) else {otherwise}
+
+
+def value_of(state: Mapping[str, Any], stream: str, key: str | None, partition: str | None = None) -> Any:
+    """One value of an entry; None if there is none."""
+    return entry_of(state, stream, partition).get(key) if key is not None else None
+
+
+def put(state: State, stream: str, key: str, value: Any, partition: str | None = None) -> None:
+    """Set one value in place; None takes the key away, and an entry that is empty then."""
+    if partition is None:
+        set_bookmark(state, stream, key, value)
+        if value is None and not state.get("bookmarks"):
+            state.pop("bookmarks", None)
+        return
+    if value is None:
+        entry = entry_of(state, stream, partition)
+        if key in entry:
+            del entry[key]
+        if not entry:
+            drop(state, stream, partition)
+        return
+    bookmarks = state.setdefault("bookmarks", {})
+    if not isinstance(bookmarks.get(stream), dict):
+        bookmarks[stream] = {}
+    entries = bookmarks[stream].get(PARTITIONS)
+    if not isinstance(entries, dict):
+        entries = bookmarks[stream][PARTITIONS] = {}
+    if not isinstance(entries.get(partition), dict):
+        entries[partition] = {}
+    entries[partition][key] = value
+
+
+def put_entry(state: State, stream: str, entry: Mapping[str, Any] | None, partition: str | None = None) -> None:
+    """Set a whole entry in place, as a copy; None and an empty one take it away."""
+    if partition is not None and entry is None:
+        drop(state, stream, partition)
+    elif partition is not None and entry is not None:
+        for key, value in entry.items():
+            put(state, stream, key, copy.deepcopy(value), partition)
+        for key in entry_of(state, stream, partition).keys() - entry.keys():
+            put(state, stream, key, None, partition)
+    elif entry:
+        state.setdefault("bookmarks", {})[stream] = copy.deepcopy(dict(entry))
+    elif stream in state.get("bookmarks", {}):
+        del state["bookmarks"][stream]
+        if not state["bookmarks"]:
+            del state["bookmarks"]
+
+
+def drop(state: State, stream: str, partition: str) -> None:
+    """Take a partition's entry away, and what is empty without it."""
+    entries = partitions_of(state, stream)
+    if partition in entries:
+        del entries[partition]
+    if not entries:
+        put(state, stream, PARTITIONS, None)
 
 
 _LARGEST_VERSION = 2**53

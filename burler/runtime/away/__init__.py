@@ -17,18 +17,18 @@ from __future__ import annotations
 from burler.runtime.away.appref import AppRef
 from burler.runtime.away.ends import PartEnd, PartError
 from burler.runtime.away.merging import Merge, merge_states
-from burler.runtime.away.parts import Line, Part, Table
+from burler.runtime.away.parts import Part, Shared, Table
 from burler.runtime.away.planning import Planning, parts_of
 from burler.runtime.away.running import run_part
 
 __all__ = [
     "AppRef",
-    "Line",
     "Merge",
     "Part",
     "PartEnd",
     "PartError",
     "Planning",
+    "Shared",
     "Table",
     "merge_states",
     "parts_of",

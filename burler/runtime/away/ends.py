@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from burler.engine.state.progress import Progress
 from burler.errors import BurlerError, Failure, PartialError, StreamError
 from burler.runtime.away.parts import Part
 from burler.runtime.logs import clean, place_of_error, short
@@ -36,8 +37,7 @@ class PartEnd:
     ``entries``: what the state says afterwards of each stream of the line: in the partition's entry, or in the stream's
     own where there are no partitions; None for nothing. ``versions``: those that the author's own ``full_table``
     blocks have activated. ``behind`` are streams of which rows are missing, ``kept`` those whose source said that
-    nothing has changed. ``begun``: the part's function was called. ``least`` and
-    ``greatest`` are the bounds of its rows' bookmark values, where partitions rise; ``safe`` is its bookmark.
+    nothing has changed. ``progress``: how far a partition has come; None: its function was not called.
     """
 
     part: Part
@@ -48,10 +48,7 @@ class PartEnd:
     errors: tuple[PartError, ...] = ()
     behind: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
-    begun: bool = True
-    least: Any = None
-    greatest: Any = None
-    safe: Any = None
+    progress: Progress | None = None
 
     @property
     def failed(self) -> bool:

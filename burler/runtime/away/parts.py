@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from burler.runtime import entries
+from burler.engine.family import Family
+from burler.engine.state.ordered import PartitionOrder
+from burler.engine.state.progress import where
+from burler.singer.state import partitions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,26 +22,19 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A stream, those that come with it, and what has to be known to put the ends of its parts together.
+class Shared:
+    """What the parts of a stream have in common, and what has to be known to put their ends together.
 
-    ``names`` are all of them (``tap_stream_id``), ``selected`` those that are wanted. ``keys``: under which key of the
-    state the bookmark of each selected one stands. ``flat``: the bookmark of the stream as a whole that the state had,
-    ``textual`` what the schema says of a bookmark that is text. ``rises``: the partitions rise (``order="asc"``).
-    ``asks_state``: functions want to see the whole state. ``incomplete``: there may be partitions that nobody found.
+    Attributes:
+        flat: the bookmark of the stream as a whole that the state had.
+        order: what is declared of partitions that rise; None: they do not.
+        asks_state: functions want to see the whole state.
+        incomplete: there may be partitions that nobody found.
     """
 
-    root: str
-    names: tuple[str, ...]
-    selected: frozenset[str]
-    keys: Mapping[str, str | None]
-    root_key: str | None
+    family: Family
     flat: Any = None
-    textual: str | None = None
-    rises: bool = False
-    resume: str = "inclusive"
-    manual: bool = False
-    on_unsorted: str = "error"
+    order: PartitionOrder | None = None
     tables: Mapping[str, Table] = field(default_factory=dict)
     asks_state: bool = False
     incomplete: bool = False
@@ -57,20 +53,20 @@ class Part:
     key: str | None
     number: int
     count: int
-    line: Line
+    shared: Shared
 
     @property
     def where(self) -> str:
         """Which part it is, for errors and logs; empty for a stream as a whole."""
-        return "" if self.key is None else f"partition {self.key[:200]}"
+        return where(self.key)
 
     def state_for(self, state: Mapping[str, Any] | None) -> dict[str, Any]:
         """What of a state this part has to be told: of thousands of partitions, each one's own entry."""
         own: dict[str, Any] = copy.deepcopy(dict(state or {}))
-        if self.key is None or self.line.asks_state:
+        if self.key is None or self.shared.asks_state:
             return own
-        for name in self.line.names:
-            others = entries.partitions_of(own, name)
+        for name in self.shared.family.names:
+            others = partitions_of(own, name)
             for key in [key for key in others if key != self.key]:
                 del others[key]
         return own

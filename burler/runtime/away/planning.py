@@ -13,10 +13,9 @@ from typing import Any
 import msgspec
 
 from burler.config.loading import Loaded
-from burler.declare.strategies import Manual
 from burler.declare.tap import Tap
 from burler.errors import CatalogError
-from burler.runtime.away.parts import Line, Part, Table
+from burler.runtime.away.parts import Part, Shared, Table
 from burler.runtime.outlet import schema_of
 from burler.runtime.partition_source import PartitionSource
 from burler.runtime.plan import PlannedRun, make_plan
@@ -110,12 +109,14 @@ class Planning:
             run = SyncRun(self._engine, planned)
             self._warn(run)
             if run.spec.partitions is None:
-                return [Part(stream, None, None, 0, 1, _line(run))]
+                return [Part(stream, None, None, 0, 1, _shared(run))]
             run._state_at_start = msgspec.json.encode(self._engine.state)
             # The function is bound to its stream: in a context of its own, which goes with it.
             found = contextvars.copy_context().run(_all_of, PartitionSource(run))
-            line = _line(run)
-        return [Part(stream, partition, key, number, len(found), line) for number, (partition, key) in enumerate(found)]
+            shared = _shared(run)
+        return [
+            Part(stream, partition, key, number, len(found), shared) for number, (partition, key) in enumerate(found)
+        ]
 
     def close(self) -> None:
         """Close the client, if the partitions functions have made one."""
@@ -172,28 +173,19 @@ def _names(planned: PlannedRun) -> list[str]:
     return [stream.tap_stream_id for stream in planned.streams]
 
 
-def _line(run: SyncRun) -> Line:
-    """What has to be known of a stream's line. Parts of a full table share one version, that of now."""
-    line, spec = run.line, run.spec
-    root, tables = line.planned.get(line.root), {}
-    if spec.partitions is not None:
+def _shared(run: SyncRun) -> Shared:
+    """What the parts of a stream have in common. Parts of a full table share one version, that of now."""
+    tables = {}
+    if run.spec.partitions is not None:
         for name, outlet in run.outlets.items():
             if outlet.planned.versions and outlet.versions.now is not None:
                 tables[name] = Table(outlet.planned.stream, outlet.versions.now)
-    return Line(
-        root=line.root,
-        names=line.names,
-        selected=line.selected,
-        keys={name: planned.bookmark_key for name, planned in line.planned.items()},
-        root_key=root.bookmark_key if root is not None else spec.bookmark_key,
-        flat=run.flat.get(run.name),
-        textual=line.textual(line.root),
-        rises=spec.partitions is not None and spec.partition_order == "asc",
-        resume=spec.resume,
-        manual=isinstance(spec.strategy, Manual),
-        on_unsorted=spec.on_unsorted,
+    return Shared(
+        run.line.family,
+        flat=run.saved.flat.get(run.name),
+        order=run.saved.order,
         tables=tables,
-        asks_state=line.asks_for("state"),
+        asks_state=run.line.asks_for("state"),
         incomplete=bool(run.failures.incomplete),
     )
 

@@ -8,13 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
 from burler.config.loading import Loaded
 from burler.declare.tap import Tap
 from burler.errors import CatalogError
-from burler.pipeline.bookmark import key_text
-from burler.runtime import entries
 from burler.runtime.away.ends import PartEnd, errors_of
 from burler.runtime.away.parts import Part
 from burler.runtime.partitions import GivenPartition
@@ -25,8 +21,8 @@ from burler.runtime.stream import SyncRun
 from burler.runtime.sync import Engine, SyncResult
 from burler.runtime.unit import Unit
 from burler.settings import Settings
-from burler.singer import state as st
 from burler.singer.catalog import catalog_from_wire
+from burler.singer.state import check_state, entry_of, get_version
 from burler.sinks.base import Sink
 
 
@@ -74,7 +70,7 @@ def run_part(
             (planned,),
             sink,
             catalog=given or found,
-            state=st.check_state(copy.deepcopy(dict(state)) if state is not None else None),
+            state=check_state(copy.deepcopy(dict(state)) if state is not None else None),
             settings=settings,
             stopper=stopper,
             limit=limit,
@@ -89,51 +85,28 @@ def run_part(
 def _given(part: Part, unit: list[tuple[SyncRun, Unit]]) -> GivenPartition | None:
     if part.key is None:
         return None
-    versions = {name: table.version for name, table in part.line.tables.items()}
+    versions = {name: table.version for name, table in part.shared.tables.items()}
     return GivenPartition(part.partition or {}, part.key, versions, lambda run, one: unit.append((run, one)))
 
 
 def _end(part: Part, result: SyncResult, unit: list[tuple[SyncRun, Unit]], seconds: float) -> PartEnd:
-    names, state = part.line.names, result.state
+    names, state = part.shared.family.names, result.state
+    found = {name: entry_of(state, name, part.key) or None for name in names}
     errors = errors_of(result.errors)
     if part.key is None:
-        return PartEnd(
-            part,
-            entries={name: entries.entry_of(state, name, None) or None for name in names},
-            versions={},
-            rows=result.rows,
-            seconds=seconds,
-            errors=errors,
-            behind=frozenset(result.errors) | (set(names) if _stopped(result) else set()),
-        )
-    said: dict[str, Any] = {}
-    behind = frozenset(result.errors) if unit else frozenset(names)
-    versions: dict[str, int] = {}
+        behind = frozenset(result.errors) | (set(names) if _stopped(result) else set())
+        return PartEnd(part, found, {}, rows=result.rows, seconds=seconds, errors=errors, behind=behind)
+    end = PartEnd(part, found, {}, result.rows, seconds, errors, behind=frozenset(result.errors if unit else names))
     for run, one in unit:
-        behind |= one.behind | (set(names) if one.error is not None else set())
-        tracker = one.trackers.get(part.stream)
-        said = {
-            "least": None if one.span.least is None else key_text(one.span.least[1]),
-            "greatest": None if one.span.greatest is None else key_text(one.span.greatest[1]),
-            "safe": None if tracker is None else msgspec.to_builtins(tracker.safe),
-            "kept": frozenset(name for name, outlet in run.outlets.items() if outlet.versions.not_modified),
-        }
-        versions = {
-            name: version
-            for name, outlet in run.outlets.items()
-            if outlet.versions.activated and (version := st.get_version(state, name)) is not None
-        }
-    return PartEnd(
-        part,
-        entries={name: entries.entry_of(state, name, part.key) or None for name in names},
-        versions=versions,
-        rows=result.rows,
-        seconds=seconds,
-        errors=errors,
-        behind=behind,
-        begun=bool(unit),
-        **said,
-    )
+        activated = [name for name, outlet in run.outlets.items() if outlet.versions.activated]
+        end = replace(
+            end,
+            versions={name: version for name in activated if (version := get_version(state, name)) is not None},
+            behind=end.behind | one.behind | (set(names) if one.error is not None else set()),
+            kept=frozenset(name for name, outlet in run.outlets.items() if outlet.versions.not_modified),
+            progress=one.progress(),
+        )
+    return end
 
 
 def _stopped(result: SyncResult) -> bool:

@@ -108,7 +108,7 @@ class AppWork:
     def begin(self, stream: str) -> bool:
         """See ``Work.begin``."""
         parts = self._parts[stream]
-        return bool(parts) and self._merge.begin(parts[0].line, self._planning.state)
+        return bool(parts) and self._merge.begin(parts[0].shared.family, self._planning.state)
 
     def add(self, name: Part, end: PartEnd) -> str:
         """See ``Work.add``."""

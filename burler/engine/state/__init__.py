@@ -1,0 +1,10 @@
+"""What a state says of a family of streams: where its run begins, and what it has reached. Documents in, documents out:
+no threads, no user code.
+
+What to open for what:
+
+    progress    how far one call has come; the range of a key
+    ledger      the state of a run: where families begin, what is put into it
+    coverage    where a parent begins, so that no substream misses anything
+    ordered     partitions that rise, and collapse into the stream's bookmark
+"""

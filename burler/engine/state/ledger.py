@@ -1,0 +1,317 @@
+"""What the state says of a family of streams: where a run begins, and what is put into it as the run goes on.
+
+Whatever a run writes into its state document goes through ``FamilyState``, under the lock of the run.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burler.engine.family import Family
+from burler.engine.state.coverage import ChildCoverage
+from burler.engine.state.ordered import FlatBookmark, OrderedPartitions, PartitionOrder
+from burler.engine.state.progress import Progress
+from burler.errors import StreamError
+from burler.pipeline.lookback import before
+from burler.singer.bookmark_values import least
+from burler.singer.state import (
+    COVERS,
+    FULL_TABLE,
+    PARENT_BOOKMARK,
+    POSITION,
+    SOURCES,
+    VERSION,
+    State,
+    covers_of,
+    entry_of,
+    get_version,
+    partitions_of,
+    put,
+    value_of,
+)
+
+Entries = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """A full table that an earlier run has left unfinished: where it goes on, and the version of each stream that sends
+    versions. Streams whose rows come in the same run go on under their own, or rows of theirs that are out would be
+    dropped with the next ACTIVATE_VERSION."""
+
+    value: Any
+    versions: Mapping[str, int]
+
+
+class FamilyState:
+    """The state's part of one family, in one run.
+
+    Args:
+        state: the document, changed in place.
+        first: the bookmark with which each stream begins that has none (``start_date``).
+        is_partitioned: its function is called once for each partition.
+        order: see below.
+        writes: False: a run that leaves rows out on purpose; nothing is put into the state.
+
+    Attributes:
+        interrupted: what an earlier run left unfinished, and this one goes on with.
+        forgot: something was taken out of the state that can't be gone on with. A STATE without it must be out before
+            rows that it does not speak of.
+        coverage: what substreams have had; None where there are partitions.
+        flat: the bookmark of each stream beside those of its partitions, as the run began.
+        order: what is declared of partitions that rise; None: they do not.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        family: Family,
+        *,
+        first: Mapping[str, str | None] | None = None,
+        is_partitioned: bool = False,
+        order: PartitionOrder | None = None,
+        writes: bool = True,
+    ) -> None:
+        self.family, self._state, self._writes = family, state, writes
+        self._first = first or {}
+        self.interrupted = _interrupted(state, family)
+        self.forgot = self.interrupted is None and writes and self._forget_tables()
+        self.coverage = None if is_partitioned else ChildCoverage(state, family)
+        self.flat = flat_bookmarks(state, family)
+        self.order = order if is_partitioned else None
+        self._ordered: OrderedPartitions | None = None
+        if self.order is not None:
+            self._ordered = OrderedPartitions(state, family, self.order, self.flat.get(family.root))
+
+    # ---- where it begins -------------------------------------------------------------------------------
+
+    def start(self, partition: str | None) -> Start:
+        """Where a call begins: the whole stream's, or a partition's."""
+        return Start(self, self._state, partition, self._first)
+
+    def forget_sources(self) -> bool:
+        """Take away what was saved of sources: everything is to be fetched, and a run that ends half way must not leave
+        it to the next one. True if there was something. Entries of other tools stay."""
+        some = False
+        for name in self.family.names if self._writes else ():
+            for key in (None, *partitions_of(self._state, name)):
+                saved = value_of(self._state, name, SOURCES, key)
+                listed = saved if isinstance(saved, list) else [saved]
+                left = [entry for entry in listed if not isinstance(entry, dict) or "for" not in entry]
+                if saved is not None and len(left) < len(listed):
+                    put(self._state, name, SOURCES, left or None, key)
+                    some = True
+        return some
+
+    def _forget_tables(self) -> bool:
+        """A run that goes on from an older state would fill a version that targets have dropped."""
+        stale = [name for name in self.family.names if value_of(self._state, name, FULL_TABLE) is not None]
+        for name in stale:
+            put(self._state, name, FULL_TABLE, None)
+        return bool(stale)
+
+    # ---- what it reaches -------------------------------------------------------------------------------
+
+    def merge(self, progress: Progress, number: int = 0) -> None:
+        """Put in how far a call has come. ``number``: of its partition, in the order in which they were given."""
+        if not self._writes:
+            return
+        self._put(progress)
+        if self.coverage is not None and progress.partition is None:
+            root = self.family.root
+            self.coverage.note(progress.bookmarks.get(root), progress.positions.get(root))
+        if self._ordered is not None:
+            self._ordered.follow(progress, number)
+
+    def ended(self, progress: Progress, number: int = 0) -> None:
+        """A call has come to its end; it may have failed.
+
+        Raises:
+            UnsortedStreamError: partitions don't rise as declared.
+        """
+        if self._ordered is None:
+            self.merge(progress, number)
+        elif self._writes:
+            self._put(progress)
+            self._ordered.ended(progress, number)
+
+    def stop_at(self, number: int) -> None:
+        """A partition could not begin: those behind it do not collapse in this run."""
+        if self._ordered is not None:
+            self._ordered.stop_at(number)
+
+    def drop_sources(self, partition: str | None, sources: Mapping[str, Entries]) -> None:
+        """Save the source states that still count."""
+        for name, entries in sources.items() if self._writes else ():
+            put(self._state, name, SOURCES, list(entries) or None, partition)
+
+    def finish(self) -> None:
+        """All calls have come whole. A flat bookmark, of a state from before there were partitions, is done with once
+        each has its own; those that rise leave one behind."""
+        if self._ordered is not None:
+            self._ordered.finish()
+        elif self.coverage is None and partitions_of(self._state, self.family.root):
+            FlatBookmark(self._state, self.family).drop()
+
+    def _put(self, progress: Progress) -> None:
+        family, state, partition = self.family, self._state, progress.partition
+        for name, bookmark in progress.bookmarks.items():
+            if name == family.root and family.resume_key is not None:
+                self._put_table(progress, bookmark)
+            elif name in family.selected or partition is not None:
+                put(state, name, family.keys[name] or "", bookmark, partition)
+        for name, position in progress.positions.items():
+            if name != family.root or self.coverage is None or self.coverage.saves_position:
+                put(state, name, POSITION, copy.deepcopy(position) or None, partition)
+        self.drop_sources(partition, progress.sources)
+        # It speaks of the bookmark that it is beside: where this run moves none, it stays.
+        moves = partition is not None and family.has_substreams and family.root in progress.bookmarks
+        if moves and entry_of(state, family.root, partition):
+            covers = sorted(family.selected)
+            put(state, family.root, COVERS, covers if covers != [family.root] else None, partition)
+
+    def _put_table(self, progress: Progress, bookmark: Any) -> None:
+        """Note where a full table goes on if this run does not come to its end; nothing once it has."""
+        family = self.family
+        is_done = bookmark is None or progress.is_complete
+        for name in family.names:
+            entry: dict[str, Any] = {}
+            if name in progress.versions:
+                entry[VERSION] = progress.versions[name]
+            if name == family.root:
+                entry[family.resume_key or ""] = bookmark
+                if len(family.selected) > 1:
+                    entry[COVERS] = sorted(family.selected)
+            put(self._state, name, FULL_TABLE, None if is_done or name not in family.selected else entry or None)
+
+
+class Start:
+    """The beginning of one call. Partitions that have no bookmark begin at the streams' own, as it was when the run
+    began.
+
+    Attributes:
+        afresh: the root must not see what it has saved: some stream that is wanted has not had what lies before it.
+    """
+
+    def __init__(self, of: FamilyState, state: State, partition: str | None, first: Mapping[str, str | None]) -> None:
+        self._family, self._state, self._partition, self._first = of.family, state, partition, first
+        self._flat, self._coverage, self._interrupted = of.flat, of.coverage, of.interrupted
+        self.afresh = self._coverage.afresh if self._coverage is not None else self._covers_too_little()
+
+    def _covers_too_little(self) -> bool:
+        """Whether what the state says of this partition is not true of all streams that are wanted now."""
+        entry = entry_of(self._state, self._family.root, self._partition)
+        if not self._family.has_substreams or not entry:
+            return False
+        return not self._family.selected <= covers_of(entry, self._family.root)
+
+    def saved(self, name: str) -> Any:
+        """The bookmark of a stream, as it stands in the state."""
+        if self._coverage is None:
+            if self.afresh:
+                return None
+        elif name in self._coverage.behind:
+            return None
+        elif name == self._family.root:
+            return self._coverage.start
+        value = value_of(self._state, name, self._family.keys.get(name), self._partition)
+        if value is None and self._partition is not None:
+            return self._flat.get(name)
+        return value
+
+    @property
+    def resume_value(self) -> Any:
+        """Where an interrupted full table goes on; None if it begins anew."""
+        return self._interrupted.value if self._interrupted is not None else None
+
+    def bookmark(self, name: str) -> Any:
+        """What the author sees as ``stream.bookmark``.
+
+        Raises:
+            StreamError: a bookmark has no room for a lookback; it can't be compared with that of a substream.
+        """
+        family = self._family
+        if name == family.root and family.resume_key is not None:
+            return self.resume_value
+        if family.keys.get(name) is None:
+            return None
+        saved = self.saved(name)
+        if saved is not None:
+            saved = self._rolled_up(name, saved)
+        return self._first.get(name) if saved is None else self._looked_back(name, saved)
+
+    def _looked_back(self, name: str, saved: Any) -> Any:
+        lookback = self._family.lookbacks.get(name)
+        if lookback is None:
+            return saved
+        return before(saved, lookback, stream=name, textual=self._family.key_formats.get(name))
+
+    def _rolled_up(self, stream: str, saved: Any) -> Any:
+        """The oldest of a stream's bookmark and those of substreams below it that roll up, less their lookback."""
+        values = [saved]
+        for name in self._family.names:
+            if name == stream or name not in self._family.rollups & self._family.below(stream):
+                continue
+            value = value_of(self._state, name, self._family.keys.get(name), self._partition)
+            if value is None:
+                return None
+            values.append(self._looked_back(name, value))
+        if len(values) == 1:
+            return saved
+        oldest = least(values, self._family.key_formats.get(stream))
+        if oldest is None:
+            raise StreamError(
+                stream,
+                f"stream '{stream}': its bookmark and those of its substreams with rollup=True are of different kinds: "
+                f"{values!r:.200}. Leave rollup out, or give them keys of one kind.",
+            )
+        return oldest
+
+    def position(self, name: str) -> dict[str, Any]:
+        """A copy of what a stream has saved in ``stream.state``."""
+        if name == self._family.root:
+            if self.afresh:
+                return {}
+            if self._coverage is not None and self._coverage.position is not None:
+                return self._coverage.position
+        found = value_of(self._state, name, POSITION, self._partition)
+        return copy.deepcopy(found) if isinstance(found, dict) else {}
+
+    def sources(self, name: str) -> Any:
+        """What the state holds of a stream's sources."""
+        return value_of(self._state, name, SOURCES, self._partition)
+
+
+def flat_bookmarks(state: Mapping[str, Any], family: Family) -> dict[str, Any]:
+    """The flat bookmark of each stream of a family; none where some stream that is wanted has not had what lies before
+    it."""
+    root, key = family.root, family.key
+    found = {name: value_of(state, name, family.keys.get(name)) for name in (*family.selected, root)}
+    if not family.has_substreams:
+        return found
+    covered = covers_of(entry_of(state, root), root)
+    if key is not None and found[root] is not None and not isinstance(value_of(state, root, COVERS), list):
+        # Without partitions each substream notes how far its parent had come.
+        covered.update(name for name in family.names if value_of(state, name, PARENT_BOOKMARK) == {key: found[root]})
+    return found if family.selected <= covered else dict.fromkeys(found)
+
+
+def _interrupted(state: State, family: Family) -> Interrupted | None:
+    """What an earlier run left unfinished; None if there is nothing, or if what is out can't be gone on with: a stream
+    is wanted now that was not, or the version of the rows before is not known, or no longer the newest."""
+    key, found = family.resume_key, value_of(state, family.root, FULL_TABLE)
+    if key is None or not isinstance(found, dict) or found.get(key) is None:
+        return None
+    if not family.selected <= covers_of(found, family.root):
+        return None
+    versions: dict[str, int] = {}
+    for name in family.tables:
+        entry = value_of(state, name, FULL_TABLE)
+        version = entry.get(VERSION) if isinstance(entry, dict) else None
+        if not isinstance(version, int) or isinstance(version, bool) or version <= (get_version(state, name) or 0):
+            return None
+        versions[name] = version
+    return Interrupted(found[key], versions)

@@ -1,0 +1,97 @@
+"""How far a call of a root's function has come, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from burler.singer.bookmark_values import comparable, ordered, present_of
+
+Ranked = tuple[Any, Any]
+"""What a value is ordered by, and the value."""
+
+
+class KeyRange:
+    """The least and the greatest value of a key.
+
+    Args:
+        key_format: how text is compared (see ``comparable``).
+
+    Attributes:
+        is_mixed: there were values of two kinds, or one that has no place in an order.
+    """
+
+    __slots__ = ("_key_format", "_kind", "greatest", "is_mixed", "least")
+
+    def __init__(self, key_format: str | None = None) -> None:
+        self._key_format = key_format
+        self._kind: str | None = None
+        self.least: Ranked | None = None
+        self.greatest: Ranked | None = None
+        self.is_mixed = False
+
+    def add(self, values: list[Any]) -> None:
+        """Take in the values of a page, which are of one kind; None says nothing."""
+        present, types = present_of(values)
+        if not present:
+            return
+        quick = ordered(present, types, self._key_format)
+        ranks = quick[1] if quick is not None else [comparable(one, self._key_format)[1] for one in present]
+        if None in ranks:
+            self.is_mixed = True
+            return
+        self._add_one(present[ranks.index(min(ranks))])
+        self._add_one(present[ranks.index(max(ranks))])
+
+    def _add_one(self, value: Any) -> None:
+        kind, rank = comparable(value, self._key_format)
+        if kind != (self._kind or kind):
+            self.is_mixed = True
+            return
+        self._kind = kind
+        if self.least is None or rank < self.least[0]:
+            self.least = (rank, value)
+        if self.greatest is None or rank > self.greatest[0]:
+            self.greatest = (rank, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far one call of a root's function has come with all that is called below it, as far as it is safe to say now.
+
+    Attributes:
+        partition: the key of its partition in the state; None: of a stream without partitions.
+        bookmarks: of each stream that keeps one, as JSON has it; None: there is none yet.
+        positions: what each function keeps in ``stream.state``.
+        sources: the source states to be saved, of each stream of which they have changed.
+        versions: of the rows of each full table that is going out.
+        is_complete: the function has come to its end, and all that it gave is out.
+        is_failed: it has come to an error.
+        behind: streams of which rows are missing.
+        least, greatest: of the key of its rows, where partitions rise.
+    """
+
+    partition: str | None = None
+    bookmarks: Mapping[str, Any] = field(default_factory=dict)
+    positions: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    sources: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    is_complete: bool = False
+    is_failed: bool = False
+    behind: frozenset[str] = frozenset()
+    least: Ranked | None = None
+    greatest: Ranked | None = None
+
+    @property
+    def where(self) -> str:
+        """Which partition it is, for errors; empty for a stream without."""
+        return where(self.partition)
+
+
+def where(partition: str | None) -> str:
+    """A partition in errors and reports; empty for a stream without."""
+    return "" if partition is None else f"partition {partition[:_CHARACTERS]}"
+
+
+_CHARACTERS = 200
