@@ -5,13 +5,13 @@ What to open for what:
     run, session, apps, clients  one run; what its streams share; finding the tap; its client
     discovery, metadata, schema_check  the catalog, as the tap says it
     overrides, plan              what a user's catalog changes; which streams, in which order
-    sync, stream, line, lane, unit, start  from the first stream to the last STATE (docs/concepts.md, Words)
+    sync, stream, line, lane, unit     from the first stream to the last STATE (docs/concepts.md, Words)
     writing, outlet, outlet_files, other_pages  one page on its way into the sink
     pace, page_size, timer       limits and STATEs that are due; rows in a page; while user code blocks
-    states, entries, tracking, unread  what a STATE says, and when; places in it; bookmarks; what burler does not read
-    partitions, partition_source, rising, flat  partitions: their units, where they come from, their bookmarks
-    family, walking, coverage, came, unseen, channel  substreams; rows that are emitted
-    versions, interrupted        full tables: versions, and where one goes on
+    states, tracking, unread     when a STATE comes; bookmarks; what burler does not read (what a STATE says: engine/state)
+    partitions, partition_source  partitions: their units, where they come from
+    family, walking, came, unseen, channel  substreams; rows that are emitted
+    versions                     versions of full tables
     retries, failures, signals   further tries; what is missing; SIGTERM, SIGINT, SIGHUP
     tail, tail_*, kept, comparing, catching_up  rounds of a tail
     acknowledging, confirmed, said, sources  telling sources what is out; a target's state file; source states
