@@ -8,7 +8,7 @@ What to open for what:
     sync, stream, line, lane, unit     from the first stream to the last STATE (docs/concepts.md, Words)
     writing, outlet, outlet_files, other_pages  one page on its way into the sink
     pace, page_size, timer       limits and STATEs that are due; rows in a page; while user code blocks
-    states, tracking, unread     when a STATE comes; bookmarks; what burler does not read (what a STATE says: engine/state)
+    states, tracking, unread     when a STATE comes; bookmarks; what burler does not read
     partitions, partition_source  partitions: their units, where they come from
     family, walking, came, unseen, channel  substreams; rows that are emitted
     versions                     versions of full tables
