@@ -2,7 +2,7 @@
 
 What to open for what:
 
-    message, tap_lines, allowed       messages as they come; a tap's lines; what a message may name
+    message, allowed                  messages as they come; what a message may name
     readers, column_readers           the rows of a message; those of files with columns, by the stream's schema
     urls                              opening what a message names
     encoders, csv_options             rows into files of each format; what may be set of CSV, its columns

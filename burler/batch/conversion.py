@@ -3,21 +3,21 @@ proposal: storage transforms)."""
 
 from __future__ import annotations
 
-import json
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from burler.batch.allowed import Allowed
-from burler.batch.expansion import Expanded, Stopped
+from burler.batch.expansion import Expanded
 from burler.batch.readers import BatchReading, read
 from burler.batch.storage import open_storage
-from burler.batch.tap_lines import Activation, Found, Piece, TapLines, never, nothing, once
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
 from burler.clock import Clock
 from burler.errors import BatchError, MessageError
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Schema, to_line
+from burler.singer.reader import BatchLine, PassingReader, Stopped
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +30,9 @@ def convert(
     tap: str = "tap",
     options: Mapping[str, Any] | None = None,
     allow: Allowed | Iterable[str] | None = None,
-    flush: Callable[[], object] = nothing,
-    tick: Callable[[], object] = nothing,
-    should_stop: Callable[[], bool] = never,
+    flush: Callable[[], object] = lambda: None,
+    tick: Callable[[], object] = lambda: None,
+    should_stop: Callable[[], bool] = lambda: False,
     warn: Callable[[str], object] = logger.warning,
     clock: Clock | None = None,
     run_id: str | None = None,
@@ -53,100 +53,73 @@ def convert(
     Raises:
         BatchError: a BATCH that can't be read, or whose rows the new format can't hold; nothing behind it is written.
     """
-    warn, allowed = once(warn), Allowed.of(allow)
-    storage = open_storage(config.storage, presign_seconds=config.presign_seconds)
-    rewriting = _Rewriting(
-        lambda emit: BatchWriter(storage, config, tap=tap, emit=emit, clock=clock, run_id=run_id), write
-    )
-    came, done = TapLines(activations=not config.activates, warn=warn), Expanded()
+    allowed, done = Allowed.of(allow), Expanded()
+    schemas: dict[str, Schema] = {}
 
-    def take(piece: Piece) -> None:
-        if isinstance(piece, bytes):
-            write(piece)
-            return
-        if isinstance(piece, Activation):
-            rewriting.activate(piece)
-            return
-        flush()  # a target may go on meanwhile
-        reading = read(piece.batch, piece.schema, options=options, allow=allowed, line=piece.number, warn=warn)
-        done.records += rewriting.take(piece, reading, should_stop)
-        done.message_read(piece.batch)
-
-    try:
-        came.read(source, take, flush=flush, tick=tick, should_stop=should_stop)
-    except Stopped:
-        rewriting.writer.abort()
-    except MessageError:
-        rewriting.writer.abort()
-        flush()  # what stands before it
-        raise
-    except BaseException:
-        rewriting.writer.abort()
-        raise
-    flush()
-    done.lines = came.lines
-    return done
-
-
-class _Rewriting:
-    """The rows of one BATCH after the other, in new files."""
-
-    def __init__(
-        self, make: Callable[[Callable[[Message], object]], BatchWriter], write: Callable[[bytes], object]
-    ) -> None:
-        self._write = write
-        self.writer = make(self._emit)
-        self._schemas: dict[str, Mapping[str, Any]] = {}
-
-    def _emit(self, message: Message) -> None:
+    def emit(message: Message) -> None:
         if isinstance(message, Batch):  # the SCHEMA has passed as it came
-            self._write(to_line(message))
+            write(to_line(message))
 
-    def activate(self, found: Activation) -> None:
-        """An ACTIVATE_VERSION goes on if its stream had no BATCH: targets that do not know the version of batched rows
-        would drop them all."""
-        if found.stream not in self._schemas:
-            self._write(found.line)
-            return
-        version = json.loads(found.line).get("version")
-        self.writer.activate_version(ActivateVersion(found.stream, version))  # it says that it is kept back
+    storage = open_storage(config.storage, presign_seconds=config.presign_seconds)
+    writer = BatchWriter(storage, config, tap=tap, emit=emit, clock=clock, run_id=run_id)
 
-    def take(self, found: Found, reading: BatchReading, should_stop: Callable[[], bool]) -> int:
-        """Rewrite all files of a message, and let the messages of the new ones go. Gives the number of rows."""
-        batch = reading.batch
+    def batch(found: BatchLine) -> None:
+        flush()  # a target may go on meanwhile
+        reading = read(found.line, found.schema, options=options, allow=allowed, line=found.number, warn=reader.warn)
         count = 0
         try:
-            if self._schemas.get(batch.stream) is not found.schema:
-                self.writer.schema(Schema(batch.stream, dict(found.schema)))
-                self._schemas[batch.stream] = found.schema
-            for rows in self._as_columns(reading) if self._stays_columns(batch) else self._as_lines(reading):
+            if schemas.get(found.stream) is not found.schema:
+                writer.schema(Schema(found.stream, found.schema.schema))  # errors show no keys of rows
+                schemas[found.stream] = found.schema
+            for rows in _rewritten(reading, writer):
                 count += rows
                 if should_stop():
                     raise Stopped
-            self.writer.flush()
+            writer.flush()
         except BatchError as error:
             where = f"line {found.number}: "
             raise BatchError(f"{where}{str(error).removeprefix(where)}") from None
-        return count
+        done.records += count
+        done.message_read(reading.batch)
 
-    def _stays_columns(self, batch: Batch) -> bool:
-        return batch.format in ("parquet", "arrow") and self.writer.config.encoding.is_columnar
+    def activate(stream: str, line: bytes) -> None:
+        """It goes on if its stream had no BATCH: targets that do not know the version of batched rows would drop them
+        all."""
+        if stream in schemas:
+            writer.activate_version(ActivateVersion(stream, 0))  # it is kept back, and the log says so
+        else:
+            write(line + b"\n")
 
-    def _as_lines(self, reading: BatchReading) -> Iterator[int]:
-        batch = reading.batch
-        for number in range(len(batch.manifest)):
-            row = 0
-            for page in reading.file_pages(number):
-                try:
-                    self.writer.rows(batch.stream, page.lines, page.count, batch.time_extracted, batch.version)
-                except BatchError as error:
-                    fact = str(error).removeprefix(f"stream '{batch.stream}': ")
-                    raise reading.failure(number, f"row {row + error.rows_taken + 1:,}: {fact}") from None
-                yield page.count
-                row += page.count
+    reader = PassingReader(write, warn, batch=batch, activate=None if config.activates else activate)
+    try:
+        with contextlib.suppress(Stopped):
+            reader.read(source, flush=flush, tick=tick, due=lambda: None, should_stop=should_stop)
+        writer.report()
+    except MessageError:
+        flush()  # what stands before it
+        raise
+    finally:
+        writer.abort()  # rows of a BATCH that was not read to its end
+    flush()
+    done.lines = reader.lines
+    return done
 
-    def _as_columns(self, reading: BatchReading) -> Iterator[int]:
-        batch = reading.batch
+
+def _rewritten(reading: BatchReading, writer: BatchWriter) -> Iterator[int]:
+    """Give the rows of a message to a writer; yield how many, page by page."""
+    batch = reading.batch
+    if batch.format in ("parquet", "arrow") and writer.config.encoding.is_columnar:
         for table in reading.arrow():
-            self.writer.table(ArrowPage(batch.stream, table, batch.time_extracted, batch.version))  # type: ignore[arg-type]
+            writer.table(ArrowPage(batch.stream, table, batch.time_extracted, batch.version))  # type: ignore[arg-type]
             yield table.num_rows
+        return
+    for number in range(len(batch.manifest)):
+        row = 0
+        for page in reading.file_pages(number):
+            try:
+                writer.rows(batch.stream, page.lines, page.count, batch.time_extracted, batch.version)
+            except BatchError as error:
+                fact = str(error).removeprefix(f"stream '{batch.stream}': ")
+                raise reading.failure(number, f"row {row + error.rows_taken + 1:,}: {fact}") from None
+            yield page.count
+            row += page.count

@@ -26,11 +26,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from burler.batch.allowed import Allowed
-from burler.batch.readers import BatchReading, read, record_lines, uncounted
-from burler.batch.tap_lines import Found, Piece, TapLines, never, nothing, once
+from burler.batch.readers import Page, read, record_lines, uncounted
 from burler.errors import BatchError, MessageError, MissingExtra, StorageError, UsageError
-from burler.singer.lines import blocks
 from burler.singer.messages import Batch
+from burler.singer.reader import BatchLine, PassingReader, Stopped
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -69,10 +68,6 @@ class Expanded:
         self.first_uncounted = self.first_uncounted or next(iter(files), "")
 
 
-class Stopped(Exception):
-    """Told to stop between two pages of a BATCH: what stands behind it is not written."""
-
-
 def expand(
     source: BinaryIO | int,
     write: Callable[[bytes], object],
@@ -80,9 +75,9 @@ def expand(
     processes: int = 1,
     options: Mapping[str, Any] | None = None,
     allow: Allowed | Iterable[str] | None = None,
-    flush: Callable[[], object] = nothing,
-    tick: Callable[[], object] = nothing,
-    should_stop: Callable[[], bool] = never,
+    flush: Callable[[], object] = lambda: None,
+    tick: Callable[[], object] = lambda: None,
+    should_stop: Callable[[], bool] = lambda: False,
     warn: Callable[[str], object] = logger.warning,
 ) -> Expanded:
     """Write messages of any tap with RECORDs in place of BATCH, until the end of ``source``.
@@ -106,133 +101,131 @@ def expand(
     """
     if not 1 <= processes <= _MOST_PROCESSES:
         raise UsageError(f"processes is {processes}; it must be 1 to {_MOST_PROCESSES}.")
-    done, warn, allowed = Expanded(), once(warn), Allowed.of(allow)
-    came = TapLines(warn=warn)
+    done = Expanded()
+    access: dict[str, Any] = {"options": options, "allow": Allowed.of(allow)}
 
-    def reading(found: Found) -> BatchReading:
-        return read(found.batch, found.schema, options=options, allow=allowed, line=found.number, warn=warn)
-
-    def take(piece: Piece) -> None:
-        if isinstance(piece, bytes):
-            write(piece)
-            return
-        assert isinstance(piece, Found)
+    def batch(found: BatchLine) -> None:
         flush()  # the first row may take a while
-        batch = piece.batch
-        for page in reading(piece).pages():
-            write(record_lines(page.lines, batch.stream, batch.time_extracted, batch.version))
+        reading = read(found.line, found.schema, line=found.number, warn=reader.warn, **access)
+        for page in reading.pages():
+            write(_records(page, reading.batch))
             done.records += page.count
             if should_stop():
                 raise Stopped
-        done.message_read(batch)
+        done.message_read(reading.batch)
 
-    with contextlib.suppress(Stopped):
-        try:
-            if processes == 1:
-                came.read(source, take, flush=flush, tick=tick, should_stop=should_stop)
-            else:
-                with _workers(processes) as workers:
-                    queue = _Queue(workers, options, allowed, write, done, flush, tick, should_stop, warn)
-                    queue.run(source, came)
-        except MessageError:
-            flush()  # what stands before it
-            raise
+    reader = PassingReader(write, warn, batch=batch)
+    try:
+        if processes == 1:
+            reader.read(source, flush=flush, tick=tick, due=lambda: None, should_stop=should_stop)
+        else:
+            with _workers(processes) as (executor, folder):
+                queue = _Queue(executor, processes, folder, access, write, flush, tick, should_stop, done)
+                reader = PassingReader(queue.put, warn, batch=queue.submit)
+                queue.run(source, reader)
+    except Stopped:
+        pass
+    except concurrent.futures.BrokenExecutor:
+        flush()
+        cure = "Run again, with fewer --processes"
+        raise BatchError(f"a process that reads files was killed (is memory short?). {cure}") from None
+    except MessageError:
+        flush()  # what stands before it
+        raise
     flush()
-    done.lines = came.lines
+    done.lines = reader.lines
     return done
+
+
+def _records(page: Page, batch: Batch) -> bytes:
+    return record_lines(page.lines, batch.stream, batch.time_extracted, batch.version)
 
 
 # ---- this process --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Workers:
-    executor: concurrent.futures.Executor
-    count: int
-    folder: Path
-
-
 @contextlib.contextmanager
-def _workers(processes: int) -> Iterator[_Workers]:
+def _workers(processes: int) -> Iterator[tuple[concurrent.futures.Executor, Path]]:
     """Processes and the folder of their files. They end when this one does, however that is; at once after an error."""
     spawn = multiprocessing.get_context("spawn")
     ends, lives = spawn.Pipe(duplex=False)  # nothing is ever sent: what ends it is that this process closes it or dies
     with _room_told():
         made = tempfile.TemporaryDirectory(prefix="burler-", ignore_cleanup_errors=True)
-    with ends, lives, made as folder:
-        executor = concurrent.futures.ProcessPoolExecutor(processes, spawn, _begin, (ends, folder))
-        with executor:
-            try:
-                yield _Workers(executor, processes, Path(folder))
-            except BaseException:
-                lives.close()
-                executor.shutdown(cancel_futures=True)
-                raise
+    pool = concurrent.futures.ProcessPoolExecutor
+    with ends, lives, made as folder, pool(processes, spawn, _begin, (ends, folder)) as executor:
+        try:
+            yield executor, Path(folder)
+        except BaseException:
+            lives.close()
+            executor.shutdown(cancel_futures=True)
+            raise
 
 
 @dataclass(slots=True)
 class _File:
-    """A file of a message. ``part``: the next of its temporary files."""
+    """A file of a message. ``part``: the next of its temporary files. ``ends``: the message, of its last file."""
 
-    number: int
-    found: Found
-    is_last: bool
+    name: Path
     rows: concurrent.futures.Future[tuple[int, list[str]]]
+    ends: Batch | None
     part: int = 0
 
 
 @dataclass
 class _Queue:
-    """What came and is not written yet, in order: lines that pass, files, and at last the error that ends them."""
+    """What came and is not written yet, in order: lines that pass, and files."""
 
-    workers: _Workers
-    options: Mapping[str, Any] | None
-    allowed: Allowed
+    executor: concurrent.futures.Executor
+    processes: int
+    folder: Path
+    access: Mapping[str, Any]
     write: Callable[[bytes], object]
-    done: Expanded
     flush: Callable[[], object]
     tick: Callable[[], object]
     should_stop: Callable[[], bool]
-    warn: Callable[[str], object]
-    waiting: deque[bytes | _File | MessageError] = field(default_factory=deque)
+    done: Expanded
+    warn: Callable[[str], object] = logger.warning
+    waiting: deque[bytes | _File] = field(default_factory=deque)
     files: int = 0
     files_waiting: int = 0
-    passing_bytes: int = 0
+    bytes_waiting: int = 0
 
-    def run(self, source: BinaryIO | int, came: TapLines) -> None:
-        """Until the end of ``source``, and of all that it named."""
+    def run(self, source: BinaryIO | int, reader: PassingReader) -> None:
+        """Until the end of ``source``, and of all that it named. An error waits for what stands before it."""
+        self.warn = reader.warn
+        broken: MessageError | None = None
 
         def due() -> float | None:
             return _POLL_SECONDS if self.waiting else None
 
-        for block in blocks(source, tick=self._go_on, due=due, stop=self.should_stop):
-            self._take(came.take(block))
-        self._take(came.finish(stopped=self.should_stop()))
+        try:
+            reader.read(source, flush=lambda: None, tick=self._go_on, due=due, should_stop=self.should_stop)
+        except MessageError as error:
+            broken = error
         while self.waiting:
             self._wait()
+        if broken is not None:
+            raise broken
 
-    def _take(self, pieces: Iterator[Piece]) -> None:
-        for piece in _with_error(pieces):
-            if isinstance(piece, Found):
-                self._submit(piece)
-                continue
-            assert isinstance(piece, bytes | MessageError)
-            self.waiting.append(piece)
-            self.passing_bytes += len(piece) if isinstance(piece, bytes) else 0
-            while self.passing_bytes > _PASSING_BYTES or (self.waiting and isinstance(piece, MessageError)):
-                self._wait()
+    def put(self, lines: bytes) -> None:
+        """Lines that pass."""
+        self.waiting.append(lines)
+        self.bytes_waiting += len(lines)
+        while self.bytes_waiting > _PASSING_BYTES:
+            self._wait()
 
-    def _submit(self, found: Found) -> None:
-        files = len(found.batch.manifest)
-        if not files:
-            self.done.message_read(found.batch)
-        for file in range(files):
-            while self.files_waiting >= _FILES_AHEAD * self.workers.count:
+    def submit(self, found: BatchLine) -> None:
+        """A BATCH: workers read its files."""
+        batch = read(found.line, found.schema, line=found.number, **self.access).batch
+        last = len(batch.manifest) - 1
+        if last < 0:
+            self.done.message_read(batch)
+        for number in range(last + 1):
+            while self.files_waiting >= _FILES_AHEAD * self.processes:
                 self._wait()
-            name = str(self.workers.folder / str(self.files))
-            with _death_told(found):
-                rows = self.workers.executor.submit(_work, found, file, self.options, self.allowed, name)
-            self.waiting.append(_File(self.files, found, file == files - 1, rows))
+            name = self.folder / str(self.files)
+            rows = self.executor.submit(_work, found, number, self.access, str(name))
+            self.waiting.append(_File(name, rows, batch if number == last else None))
             self.files += 1
             self.files_waiting += 1
 
@@ -245,64 +238,35 @@ class _Queue:
     def _go_on(self) -> None:
         """Write all that is there."""
         self.tick()
-        self._check()
+        if self.should_stop():
+            raise Stopped
         while self.waiting and self._is_written(self.waiting[0]):
             self.waiting.popleft()
         self.flush()
 
-    def _is_written(self, first: bytes | _File | MessageError) -> bool:
-        if isinstance(first, MessageError):
-            raise first
+    def _is_written(self, first: bytes | _File) -> bool:
+        """Write what there is of lines or of a file. Gives whether that is all."""
         if isinstance(first, bytes):
             self.write(first)
-            self.passing_bytes -= len(first)
+            self.bytes_waiting -= len(first)
             return True
-        is_written = self._is_copied(first)
-        self.files_waiting -= is_written
-        return is_written
-
-    def _check(self) -> None:
-        if self.should_stop():
-            raise Stopped
-
-    def _is_copied(self, file: _File) -> bool:
-        """Write what there is of a file. Gives whether that is all of it."""
-        is_read = file.rows.done()
-        while (part := self.workers.folder / f"{file.number}.{file.part}").exists():
+        is_read = first.rows.done()
+        while (part := first.name.with_suffix(f".{first.part}")).exists():
             lines = part.read_bytes()
             part.unlink()
-            file.part += 1
+            first.part += 1
             self.write(lines)
-            self._check()
-        if not is_read:
-            return False
-        with _death_told(file.found):
-            rows, warnings = file.rows.result()
-        for warning in warnings:
-            self.warn(warning)
-        self.done.records += rows
-        if file.is_last:
-            self.done.message_read(file.found.batch)
-        return True
-
-
-def _with_error(pieces: Iterator[Piece]) -> Iterator[Piece | MessageError]:
-    """The error that ends them is the last of them: it waits for its turn."""
-    try:
-        yield from pieces
-    except MessageError as error:
-        yield error
-
-
-@contextlib.contextmanager
-def _death_told(found: Found) -> Iterator[None]:
-    try:
-        yield
-    except concurrent.futures.BrokenExecutor:
-        raise BatchError(
-            f"line {found.number}: stream '{found.batch.stream}': BATCH: a process that reads files was killed (is "
-            "memory short?). Run again, with fewer --processes"
-        ) from None
+            if self.should_stop():
+                raise Stopped
+        if is_read:
+            rows, warnings = first.rows.result()
+            for warning in warnings:
+                self.warn(warning)
+            self.done.records += rows
+            if first.ends is not None:
+                self.done.message_read(first.ends)
+            self.files_waiting -= 1
+        return is_read
 
 
 @contextlib.contextmanager
@@ -335,18 +299,16 @@ def _begin(parent: Connection, folder: str) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _work(
-    found: Found, file: int, options: Mapping[str, Any] | None, allowed: Allowed, name: str
-) -> tuple[int, list[str]]:
+def _work(found: BatchLine, file: int, access: Mapping[str, Any], name: str) -> tuple[int, list[str]]:
     """Read one file of a message into ``name.0``, ``name.1``, ...: RECORD lines. Gives the number of rows, and what is
     odd about them."""
-    batch, rows, warnings = found.batch, 0, list[str]()
+    warnings: list[str] = []
     parts: deque[tuple[Path, int]] = deque()
-    waiting = 0
-    reading = read(batch, found.schema, options=options, allow=allowed, line=found.number, warn=warnings.append)
+    rows = waiting = 0
+    reading = read(found.line, found.schema, line=found.number, warn=warnings.append, **access)
     try:
         for number, page in enumerate(reading.file_pages(file)):
-            lines = record_lines(page.lines, batch.stream, batch.time_extracted, batch.version)
+            lines = _records(page, reading.batch)
             while waiting > _WAITING_BYTES:
                 if parts[0][0].exists():
                     time.sleep(_POLL_SECONDS)

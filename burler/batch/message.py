@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any, cast
+from typing import Annotated, Any, cast
+
+import msgspec
 
 from burler import times
 from burler.batch_config import CODECS, FORMATS
@@ -27,6 +28,44 @@ def message_schema() -> dict[str, Any]:
     return cast(dict[str, Any], json.loads(text))
 
 
+_Name = Annotated[str, msgspec.Meta(min_length=1)]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Named(msgspec.Struct):
+    """``format`` or ``compression`` of the proposal."""
+
+    name: str | None = None
+    options: dict[str, Any] | None = None
+    enabled: bool | None = None
+
+
+class _Encoding(msgspec.Struct):
+    """What the Singer SDK's targets read."""
+
+    format: str | None = None
+    compression: str | None = None
+
+
+class _FileStats(msgspec.Struct):
+    bytes: int
+    records: int | None = None
+
+
+class _BatchMessage(msgspec.Struct):
+    """Both dialects; of ``format`` and ``compression`` other writers give the name alone."""
+
+    stream: _Name
+    manifest: list[_Name]
+    format: _Named | str | None = None
+    compression: _Named | str | None = None
+    encoding: _Encoding | None = None
+    size: _Count | None = None
+    time_extracted: str | None = None
+    version: _Count | None = None
+    file_stats: list[_FileStats] | None = None
+
+
 def batch_of(wire: Mapping[str, Any]) -> Batch:
     """A BATCH message from its plain dict.
 
@@ -36,122 +75,59 @@ def batch_of(wire: Mapping[str, Any]) -> Batch:
         BatchError: it is no BATCH message, or its two dialects contradict each other.
     """
     stream = wire.get("stream")
-    if not isinstance(stream, str) or not stream:
-        raise BatchError("a BATCH without 'stream'")
-    manifest = wire.get("manifest")
-    if not isinstance(manifest, list | tuple) or not all(isinstance(url, str) and url for url in manifest):
-        raise BatchError(f"stream '{stream}': the 'manifest' of a BATCH must be a list of URLs")
-    form, packing = _encoding(wire, stream)
-    options = _options(wire.get("format"), "format", stream)
-    if _name(wire.get("format"), "format", stream) == "tsv":
-        options = {"delimiter": "\t", **options}
+    where = f"stream '{stream}': " if stream and isinstance(stream, str) else ""
+    try:
+        said = msgspec.convert(wire, _BatchMessage)
+    except msgspec.ValidationError as error:
+        raise BatchError(f"{where}a BATCH that is not as it should be: {error}".replace("`", "'")) from None
+    form, packing = _named(said.format), _named(said.compression)
+    encodings = []
+    if said.encoding is None or said.format is not None or said.compression is not None:
+        encodings.append(_encoding(form.name, None if packing.enabled is False else packing.name, where))
+    if said.encoding is not None:
+        encodings.append(_encoding(said.encoding.format, said.encoding.compression, where))
+    if encodings[0] != encodings[-1]:
+        (one, packed), (other, also) = encodings
+        raise BatchError(
+            f"{where}a BATCH that contradicts itself: its 'format' and 'compression' say {one}, {packed or 'none'}; "
+            f"its 'encoding' says {other}, {also or 'none'}"
+        )
+    moment = times.lenient_moment(said.time_extracted)
+    if moment is None and said.time_extracted is not None:
+        fact = "must be an RFC 3339 date-time, within the years 1 to 9999 in UTC"
+        raise BatchError(f"{where}the 'time_extracted' of a BATCH {fact}, not {said.time_extracted!r:.60}")
+    if said.file_stats is not None and len(said.file_stats) != len(said.manifest):
+        raise BatchError(f"{where}the 'file_stats' of a BATCH must have the bytes of each file")
     return Batch(
-        stream,
-        tuple(manifest),
-        form,
-        packing,
-        options,
-        _options(wire.get("compression"), "compression", stream),
-        size=_count(wire.get("size"), "size", stream),
-        time_extracted=_moment(wire.get("time_extracted"), stream),
-        version=_count(wire.get("version"), "version", stream),
-        file_stats=_stats(wire.get("file_stats"), len(manifest), stream),
-        dialect="both" if "encoding" in wire and "format" in wire else "meltano" if "encoding" in wire else "sip",
+        said.stream,
+        tuple(said.manifest),
+        *encodings[0],
+        {**({"delimiter": "\t"} if form.name == "tsv" else {}), **(form.options or {})},
+        packing.options or {},
+        size=said.size,
+        time_extracted=moment,
+        version=said.version,
+        file_stats=None if said.file_stats is None else tuple((one.records, one.bytes) for one in said.file_stats),
+        dialect="sip" if said.encoding is None else "meltano" if said.format is None else "both",
     )
 
 
-def _encoding(wire: Mapping[str, Any], stream: str) -> tuple[str, str | None]:
-    """Format and compression, by either dialect; both must say the same."""
-    encoding = wire.get("encoding")
-    if encoding is not None and not isinstance(encoding, Mapping):
-        raise BatchError(f"stream '{stream}': the 'encoding' of a BATCH must be an object")
-    said: list[tuple[str, str | None]] = []
-    if wire.get("format") is not None or wire.get("compression") is not None or encoding is None:
-        said.append(_known(_name(wire.get("format"), "format", stream), _packing(wire, stream), stream))
-    if encoding is not None:
-        form, packing = encoding.get("format"), encoding.get("compression")
-        said.append(
-            _known(_text(form, "encoding.format", stream), _text(packing, "encoding.compression", stream), stream)
-        )
-    if len(set(said)) > 1:
-        (form, packing), (other, also) = said
-        raise BatchError(
-            f"stream '{stream}': a BATCH that contradicts itself: its 'format' and 'compression' say {form}, "
-            f"{packing or 'none'}; its 'encoding' says {other}, {also or 'none'}"
-        )
-    return said[0]
+def _named(said: _Named | str | None) -> _Named:
+    return said if isinstance(said, _Named) else _Named(said)
 
 
-def _known(form: str | None, packing: str | None, stream: str) -> tuple[str, str | None]:
-    spelled = SPELLED.get((form or "jsonl").lower())
-    name = {"tsv": "csv", "json": "jsonl"}.get(spelled or "", spelled)
-    if name is None:
-        raise BatchError(f"stream '{stream}': a BATCH of the unknown format '{form:.60}'. Known: {', '.join(FORMATS)}")
+def _encoding(form: str | None, packing: str | None, where: str) -> tuple[str, str | None]:
+    """Format and compression as burler calls them."""
+    spelled = SPELLED.get((form or "jsonl").lower(), "")
+    name = {"tsv": "csv", "json": "jsonl"}.get(spelled, spelled)
+    if not name:
+        raise BatchError(f"{where}a BATCH of the unknown format '{form:.60}'. Known: {', '.join(FORMATS)}")
     if name in CODECS:
         return name, None  # the files say themselves
-    packing_name = COMPRESSIONS.get((packing or "").lower())
-    if packing_name not in ("gzip", "zstd") and (packing or "none").lower() != "none":
-        raise BatchError(
-            f"stream '{stream}': a BATCH of the unknown compression '{packing:.60}'. Known: gzip, zstd, none"
-        )
-    return name, packing_name
-
-
-def _packing(wire: Mapping[str, Any], stream: str) -> str | None:
-    said = wire.get("compression")
-    if isinstance(said, Mapping) and said.get("enabled") is False:
-        return None
-    return _name(said, "compression", stream)
-
-
-def _name(said: Any, key: str, stream: str) -> str | None:
-    """A format or compression: an object with a name, or (of other writers) the name alone."""
-    return _text(said.get("name") if isinstance(said, Mapping) else said, key, stream)
-
-
-def _text(said: Any, key: str, stream: str) -> str | None:
-    if said is None or isinstance(said, str):
-        return said
-    raise BatchError(f"stream '{stream}': the '{key}' of a BATCH must be text, not {said!r:.60}")
-
-
-def _options(said: Any, key: str, stream: str) -> dict[str, Any]:
-    options = said.get("options") if isinstance(said, Mapping) else None
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping):
-        raise BatchError(f"stream '{stream}': the '{key}.options' of a BATCH must be an object")
-    return dict(options)
-
-
-def _count(said: Any, key: str, stream: str) -> int | None:
-    if said is None:
-        return None
-    if isinstance(said, bool) or not isinstance(said, int) or said < 0:
-        raise BatchError(f"stream '{stream}': the '{key}' of a BATCH must be a whole number, not {said!r:.60}")
-    return said
-
-
-def _moment(said: Any, stream: str) -> dt.datetime | None:
-    if said is None:
-        return None
-    moment = times.lenient_moment(said)
-    if moment is None:
-        fact = "must be an RFC 3339 date-time, within the years 1 to 9999 in UTC"
-        raise BatchError(f"stream '{stream}': the 'time_extracted' of a BATCH {fact}, not {said!r:.60}")
-    return moment
-
-
-def _stats(said: Any, files: int, stream: str) -> tuple[tuple[int | None, int], ...] | None:
-    if said is None:
-        return None
-    if isinstance(said, list) and len(said) == files and all(isinstance(one, Mapping) for one in said):
-        pairs = tuple((one.get("records"), one.get("bytes")) for one in said)
-        if all((records is None or isinstance(records, int)) and isinstance(size, int) for records, size in pairs):
-            return cast(tuple[tuple[int | None, int], ...], pairs)
-    raise BatchError(
-        f"stream '{stream}': the 'file_stats' of a BATCH must have the bytes of each file, and its records if known"
-    )
+    packed = COMPRESSIONS.get((packing or "").lower())
+    if packed not in ("gzip", "zstd") and (packing or "none").lower() != "none":
+        raise BatchError(f"{where}a BATCH of the unknown compression '{packing:.60}'. Known: gzip, zstd, none")
+    return name, packed
 
 
 def with_keys(schema: Mapping[str, Any], keys: Sequence[str] | None) -> Mapping[str, Any]:

@@ -6,21 +6,28 @@ all rows before it are durable and their messages are out.
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import BinaryIO
 
 from burler.batch.storage import open_storage
-from burler.batch.tap_lines import never, nothing
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
 from burler.clock import Clock
 from burler.errors import MessageError
-from burler.singer.lines import blocks
 from burler.singer.messages import ArrowPage, Batch, Message, Records, State, to_line
-from burler.singer.reader import BatchLine, Ingested, Reader
+from burler.singer.reader import BatchLine, Ingested, PageReader
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _AsItCame(Batch):
+    """A BATCH of the tap's own: it goes out as it came, whatever it says, behind the rows before it."""
+
+    line: bytes = b""
 
 
 def pack(
@@ -29,9 +36,9 @@ def pack(
     config: BatchConfig,
     *,
     tap: str = "tap",
-    flush: Callable[[], object] = nothing,
-    tick: Callable[[], object] = nothing,
-    should_stop: Callable[[], bool] = never,
+    flush: Callable[[], object] = lambda: None,
+    tick: Callable[[], object] = lambda: None,
+    should_stop: Callable[[], bool] = lambda: False,
     warn: Callable[[str], object] = logger.warning,
     clock: Clock | None = None,
     run_id: str | None = None,
@@ -53,23 +60,33 @@ def pack(
             column can't hold. What came before is packed, and the STATE that covers it is out.
         BurlerError: files can't be written; no STATE covers what is not in one.
     """
-    storage = open_storage(config.storage, presign_seconds=config.presign_seconds)
     clock = clock or Clock()
-    packing = _Packing(write, flush)
-    writer = BatchWriter(storage, config, tap=tap, emit=packing.emit, clock=clock, run_id=run_id)
-    packing.writer = writer
-    reader = Reader(writer, clock, warn, batch=packing.batch, rows=writer.rows, other=packing.other)
 
-    def due() -> None:
+    def emit(message: Message) -> None:
+        assert not isinstance(message, Records | ArrowPage), "a packed stream has no RECORDs"
+        write(message.line + b"\n" if isinstance(message, _AsItCame) else to_line(message))
+        if isinstance(message, State):
+            flush()
+
+    storage = open_storage(config.storage, presign_seconds=config.presign_seconds)
+    writer = BatchWriter(storage, config, tap=tap, emit=emit, clock=clock, run_id=run_id)
+
+    def batch(found: BatchLine, _received: dt.datetime) -> int:
+        writer.batch(_AsItCame(found.stream, (), line=found.line))
+        return 0
+
+    def other(line: bytes) -> None:  # nobody knows what it is about: it keeps its place among all
+        writer.flush()
+        write(line + b"\n")
+
+    def work() -> None:
         writer.tick()
         tick()
 
+    reader = PageReader(writer, clock, warn, batch=batch, rows=writer.rows, other=other)
     try:
         try:
-            for block in blocks(source, tick=due, due=lambda: writer.next_due_seconds, stop=should_stop):
-                reader.take(block)
-                flush()
-            reader.finish(stopped=should_stop())
+            reader.read(source, flush=flush, tick=work, due=lambda: writer.next_due_seconds, should_stop=should_stop)
         except MessageError:
             writer.close()  # what came before it is whole
             flush()
@@ -80,36 +97,3 @@ def pack(
         writer.abort()
         raise
     return reader.done
-
-
-class _Packing:
-    """What goes out: messages of the writer, and lines that pass as they came."""
-
-    writer: BatchWriter
-
-    def __init__(self, write: Callable[[bytes], object], flush: Callable[[], object]) -> None:
-        self._write = write
-        self._flush = flush
-        self._place: tuple[Batch, bytes] | None = None
-
-    def emit(self, message: Message) -> None:
-        """A message of the writer."""
-        if self._place is not None and message is self._place[0]:
-            self._write(self._place[1])
-            return
-        assert not isinstance(message, Records | ArrowPage), "a packed stream has no RECORDs"
-        self._write(to_line(message))
-        if isinstance(message, State):
-            self._flush()
-
-    def batch(self, found: BatchLine) -> int:
-        """A BATCH of the tap's own, behind the rows before it: it goes out as it came, whatever it says."""
-        self._place = Batch(found.stream, ()), found.line + b"\n"
-        self.writer.batch(self._place[0])
-        self._place = None
-        return 0
-
-    def other(self, line: bytes, stream: str | None) -> None:
-        """A message of an unknown type. Nobody knows what it is about: it keeps its place among all."""
-        self.writer.flush()
-        self._write(line + b"\n")

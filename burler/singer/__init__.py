@@ -3,7 +3,7 @@
 What to open for what:
 
     messages           what goes over the wire
-    lines, reader      lines of any program as messages; those as calls of a writer
+    lines, reader      lines of any program as messages; those as calls of a writer, or passed on
     catalog, foreign   catalogs; metadata and selection as other tools write them
     metadata, keys     metadata as list and map; its keys
     selection, select  which streams and fields are wanted; ``--select``

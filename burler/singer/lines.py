@@ -100,12 +100,16 @@ def one_by_one(first: int, lines: Iterable[bytes]) -> Iterable[Numbered]:
     """
     for number, line in enumerate(lines, first):
         if line.strip():
-            message, extras = _decode_one(number, line)
+            message, extras = decode_one(number, line)
             yield number, message, line, extras
 
 
-def _decode_one(number: int, line: bytes) -> tuple[Message, bytes]:
-    """(message, further keys as they came, each with a comma before it)."""
+def decode_one(number: int, line: bytes) -> tuple[Message, bytes]:
+    """(message, further keys as they came, each with a comma before it).
+
+    Raises:
+        MessageError: the line is no message.
+    """
     try:
         line.decode("utf-8")
         (message, extras), veiled = decode_veiled(_split_keys, line)
@@ -146,7 +150,7 @@ def _pair(key: str, value: Raw) -> bytes:
     return encode(key) + b":" + bytes(value)
 
 
-def stream_of(number: int, message: Message, line: bytes) -> str:
+def stream_of(number: int, message: Message | MessageHead, line: bytes) -> str:
     """The stream of a message, which must name one."""
     if not message.stream:
         raise bad(number, line, f"a {message.type.upper()} without 'stream'")
@@ -247,6 +251,21 @@ def shallow(line: bytes) -> bytes:
                 start = found.end()
             depth -= 1
     return b"".join((*kept, line[start:]))
+
+
+def head_of(line: bytes) -> MessageHead | None:
+    """Type and stream of a line, whatever else is odd about it; no type where it is JSON and no message, None where it
+    is no JSON."""
+    try:
+        return decode_outermost(decode_head, line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:  # what msgspec refuses: NaN, a stream that is no text
+        wire = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    kind, stream = (wire.get("type"), wire.get("stream")) if isinstance(wire, dict) else (None, None)
+    return MessageHead(kind if isinstance(kind, str) else "", stream if isinstance(stream, str) else None)
 
 
 # ---- bytes from a pipe, and where lines end ------------------------------------------------------------------

@@ -217,6 +217,8 @@ def parse_line(line: bytes | str) -> dict[str, Any]:
             wire = _exact_decoder.decode(line)  # a number beyond floats, as 1e400
         except (msgspec.DecodeError, UnicodeError, ArithmeticError):
             raise MessageError(f"not a line of JSON: {error}") from None
+    except RecursionError:
+        raise MessageError("not a line of JSON that can be read: nested too deeply") from None
     if not isinstance(wire, dict) or not isinstance(wire.get("type"), str):
         raise MessageError("not a Singer message: a JSON object with a text 'type' was expected")
     wire["type"] = wire["type"].upper()

@@ -1,11 +1,12 @@
-"""Lines of any tap as calls of a writer: blocks decoded in C, records of one stream kept together."""
+"""Lines of any tap, read: each message handed to a writer, records of one stream together; or all of them passed as
+they came, with BATCH messages apart."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
 
 from msgspec import UNSET
 
@@ -16,38 +17,182 @@ from burler.singer.lines import (
     SHOWN_CHARACTERS,
     LineCut,
     Message,
+    MessageHead,
     Numbered,
     bad,
+    blocks,
+    decode_one,
     exact,
+    head_of,
     numbered,
     schema_of,
     stream_of,
 )
 from burler.singer.messages import ActivateVersion, Schema, State, encode
 
-
-@dataclass(slots=True)
-class Ingested:
-    """What came in: lines, and RECORDs of each stream."""
-
-    lines: int = 0
-    records: dict[str, int] = field(default_factory=dict)
-
-    def count(self, stream: str, records: int) -> None:
-        """So many records more of a stream."""
-        self.records[stream] = self.records.get(stream, 0) + records
+_LETTERS = (b"\\u004", b"\\u005", b"\\u006", b"\\u007")
+"""How a JSON text may spell letters of a type."""
+_STRANGER = "it is no Singer message, and passes as it came"  # it may hold secrets, so it is not shown
 
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
-    """A BATCH message as it came. ``schema``: the stream's, the last SCHEMA before it. ``received``: when it came, the
-    same for all messages of a block."""
+    """A BATCH message as it came, without its line end. ``schema``: the stream's, the last SCHEMA before it."""
 
     number: int
     stream: str
     line: bytes
     schema: Schema
-    received: dt.datetime
+
+
+class Stopped(Exception):
+    """Told to stop in the middle of a BATCH: what stands behind it is not looked at."""
+
+
+class Reader:
+    """What both readers have: lines are cut and counted, the last SCHEMA of each stream is known, and of each kind of
+    oddity there is one sentence.
+
+    Attributes:
+        lines: how many came.
+    """
+
+    def __init__(self, warn: Callable[[str], object]) -> None:
+        self.lines = 0
+        self._warn = warn
+        self._warned: set[str] = set()
+        self._cut = LineCut()
+        self._schemas: dict[str, Schema | tuple[int, bytes]] = {}
+
+    def read(
+        self,
+        source: BinaryIO | int,
+        *,
+        flush: Callable[[], object],
+        tick: Callable[[], object],
+        due: Callable[[], float | None],
+        should_stop: Callable[[], bool],
+    ) -> None:
+        """Take all lines, until the end of ``source`` or until it is to stop. A last line without a line end counts if
+        it is whole; where it is to stop it may be broken off, and is left out.
+
+        Args:
+            flush: called after each block.
+            tick, due: see ``burler.singer.lines.blocks``.
+
+        Raises:
+            MessageError: a line is no message, or came before its SCHEMA. What stood before it has been taken.
+        """
+        for block in blocks(source, tick=tick, due=due, stop=should_stop):
+            if whole := self._cut.take(block):
+                self._take(whole)
+            flush()
+        last = self._cut.rest()
+        if last and not should_stop():
+            self._take(last)
+
+    def warn(self, text: str) -> None:
+        """Say a sentence, but once, whichever line it is about."""
+        fact = text.partition(": ")[2] if text.startswith("line ") else text
+        if fact not in self._warned:
+            self._warned.add(fact)
+            self._warn(f"{text}; further ones without a word")
+
+    def _take(self, whole: bytes) -> None:
+        raise NotImplementedError
+
+    def _schema(self, what: str, stream: str, number: int, line: bytes) -> Schema:
+        """The last SCHEMA of a stream, for a message that needs one before it."""
+        found = self._schemas.get(stream)
+        if found is None:
+            raise bad(number, line, f"{what} of stream '{stream}' came before its SCHEMA")
+        if not isinstance(found, Schema):
+            at, schema = found
+            found = self._schemas[stream] = schema_of(at, decode_one(at, schema)[0], schema)
+        return found
+
+
+# ---- lines that pass -----------------------------------------------------------------------------------------
+
+
+class PassingReader(Reader):
+    """Lines pass byte for byte, most of them unseen; BATCH messages come apart, at their place. A line that is no
+    Singer message passes like the others, with a warning: a target may know more.
+
+    Args:
+        write: gets complete lines.
+        batch: gets BATCH messages.
+        activate: gets ACTIVATE_VERSION messages, as stream and line. None: they pass.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[bytes], object],
+        warn: Callable[[str], object],
+        *,
+        batch: Callable[[BatchLine], object],
+        activate: Callable[[str, bytes], object] | None = None,
+    ) -> None:
+        super().__init__(warn)
+        self._write = write
+        self._batch = batch
+        self._activate = activate
+        self._wanted = (b"batch", b"schema", *_LETTERS, *((b"activate_version",) if activate else ()))
+
+    def _take(self, whole: bytes) -> None:
+        first = self.lines + 1
+        self.lines += whole.count(b"\n") + (not whole.endswith(b"\n"))
+        if _STRANGER not in self._warned:
+            self._look_for_strangers(first, whole)
+        if not self._may_matter(whole):
+            self._write(whole)
+            return
+        passed = at = 0
+        for number, line in enumerate(whole.split(b"\n"), first):
+            begin, at = at, at + len(line) + 1
+            if not self._may_matter(line):
+                continue
+            head = head_of(line)
+            kind = "" if head is None else head.type.upper()
+            if head is not None and head.stream and kind == "SCHEMA":
+                self._schemas[head.stream] = number, line
+            elif head is None or kind == "BATCH" or (kind == "ACTIVATE_VERSION" and head.stream and self._activate):
+                self._pass(whole[passed:begin])
+                self._apart(number, line, head)
+                passed = at
+        self._pass(whole[passed:])
+
+    def _pass(self, lines: bytes) -> None:
+        if lines:
+            self._write(lines)
+
+    def _apart(self, number: int, line: bytes, head: MessageHead | None) -> None:
+        """A line that does not pass."""
+        if head is None:
+            raise bad(number, line, "it is no JSON, and may be a BATCH or a SCHEMA")
+        stream = stream_of(number, head, line)
+        if head.type.upper() == "BATCH":
+            self._batch(BatchLine(number, stream, line, self._schema("a BATCH", stream, number, line)))
+        elif self._activate is not None:
+            self._activate(stream, line)
+
+    def _may_matter(self, lines: bytes) -> bool:
+        lower = lines.lower()
+        return any(wanted in lower for wanted in self._wanted)
+
+    def _look_for_strangers(self, first: int, whole: bytes) -> None:
+        """Say it where a line begins as no object of JSON does, or the first of all has no type: whatever writes this
+        is no tap."""
+        if first > 1 and whole.startswith(b"{") and whole.count(b"\n{") == whole.count(b"\n", 0, -1):
+            return
+        for number, line in enumerate(whole.split(b"\n"), first):
+            text = line.strip()
+            if text and (not text.startswith(b"{") or (number == 1 and not getattr(head_of(text), "type", ""))):
+                self.warn(f"line {number}: {_STRANGER}")
+                return
+
+
+# ---- messages for a writer -----------------------------------------------------------------------------------
 
 
 class Taker(Protocol):
@@ -67,14 +212,22 @@ Rows = Callable[[str, bytes, int, dt.datetime | None, int | None], object]
 """Takes bare rows: stream, lines, count, the earliest ``time_extracted`` (None: not known), version."""
 
 
-class Reader:
-    """Takes blocks of bytes, hands messages to a writer.
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What came in: lines, and RECORDs of each stream."""
+
+    lines: int
+    records: dict[str, int]
+
+
+class PageReader(Reader):
+    """Each message goes to a writer; neighbouring RECORDs of one stream and version as a page.
 
     Args:
         rows: gets the rows of RECORDs, bare; by default ``writer.page`` gets them as whole lines.
-        batch: gets BATCH messages, and gives the number of rows that it made of one.
-        other: gets a line of an unknown type with its stream, if it names one. By default those are skipped with a
-            warning.
+        batch: gets BATCH messages, each with the time at which its block came, and gives the number of rows that it
+            made of one.
+        other: gets a line of an unknown type. By default those are skipped with a warning.
     """
 
     def __init__(
@@ -83,42 +236,26 @@ class Reader:
         clock: Clock,
         warn: Callable[[str], object],
         *,
-        batch: Callable[[BatchLine], int],
+        batch: Callable[[BatchLine, dt.datetime], int],
         rows: Rows | None = None,
-        other: Callable[[bytes, str | None], object] | None = None,
+        other: Callable[[bytes], object] | None = None,
     ) -> None:
-        self.done = Ingested()
+        super().__init__(warn)
+        self._records: dict[str, int] = {}
         self._writer = writer
         self._clock = clock
-        self._warn = warn
         self._batch = batch
         self._rows = rows
         self._unknown = other
-        self._warned: set[str] = set()
-        self._schemas: dict[str, Schema] = {}
-        self._cut = LineCut()
 
-    def take(self, block: bytes) -> None:
-        """Work on all lines that end in this block.
+    @property
+    def done(self) -> Ingested:
+        """What has been read."""
+        return Ingested(self.lines, self._records)
 
-        Raises:
-            MessageError: see ``burler.lake.writing.ingest.ingest``.
-        """
-        if whole := self._cut.take(block):
-            self._lines(whole)
-
-    def finish(self, *, stopped: bool) -> None:
-        """The end of input. A last line without a line end counts if it is whole.
-
-        ``stopped``: the reader was told to stop, so a line may be broken off, and is left alone.
-        """
-        last = self._cut.rest()
-        if last and not stopped:
-            self._lines(last)
-
-    def _lines(self, whole: bytes) -> None:
-        self._messages(numbered(self.done.lines + 1, whole))
-        self.done.lines += whole.count(b"\n") + (not whole.endswith(b"\n"))
+    def _take(self, whole: bytes) -> None:
+        self._messages(numbered(self.lines + 1, whole))
+        self.lines += whole.count(b"\n") + (not whole.endswith(b"\n"))
 
     def _messages(self, messages: Iterable[Numbered]) -> None:
         """Gather neighbouring RECORDs of one stream and version into a page; hand on the rest one by one."""
@@ -144,8 +281,7 @@ class Reader:
 
     def _new_page(self, number: int, message: Message, line: bytes) -> RecordPage | BarePage:
         stream = stream_of(number, message, line)
-        if stream not in self._schemas:
-            raise bad(number, line, f"a RECORD of stream '{stream}' came before its SCHEMA")
+        self._schema("a RECORD", stream, number, line)
         kind = RecordPage if self._rows is None else BarePage
         return kind(stream, message.version, number)
 
@@ -161,13 +297,13 @@ class Reader:
             except ValueError as error:
                 raise bad(number, line, f"time_extracted: {error}") from None
             if assumed:
-                self._warn_once("time_extracted without a zone is taken as UTC", number)
+                self.warn(f"line {number}: time_extracted without a zone is taken as UTC")
             page.turn_to(text, time)
         record = b"" if message.record is UNSET else bytes(message.record)
         if record[:1] != b"{":
             raise bad(number, line, "the 'record' of a RECORD must be a JSON object")
         if extras and page.bare:
-            self._warn_once("keys of a RECORD that no Singer message has do not go into batch files", number)
+            self.warn(f"line {number}: keys of a RECORD that no Singer message has do not go into batch files")
         page.add(record, extras, timed=text is not None)
 
     def _done_with(self, page: RecordPage | BarePage | None) -> None:
@@ -182,7 +318,10 @@ class Reader:
                 self._writer.page(page.stream, b"".join(page.parts), count, page.times, page.version)  # type: ignore[attr-defined]
         except MessageError as error:
             raise type(error)(f"lines {page.number} and after: {error}") from None
-        self.done.count(page.stream, count)
+        self._count(page.stream, count)
+
+    def _count(self, stream: str, records: int) -> None:
+        self._records[stream] = self._records.get(stream, 0) + records
 
     def _other(self, kind: str, number: int, message: Message, line: bytes, now: dt.datetime) -> None:
         if kind == "SCHEMA":
@@ -198,18 +337,16 @@ class Reader:
             stream = stream_of(number, message, line)
             if message.version is None:
                 raise bad(number, line, "an ACTIVATE_VERSION without 'version'")
-            if stream not in self._schemas:
-                raise bad(number, line, f"an ACTIVATE_VERSION of stream '{stream}' came before its SCHEMA")
+            self._schema("an ACTIVATE_VERSION", stream, number, line)
             self._writer.activate_version(ActivateVersion(stream, message.version))
         elif kind == "BATCH":
             stream = stream_of(number, message, line)
-            if stream not in self._schemas:
-                raise bad(number, line, f"a BATCH of stream '{stream}' came before its SCHEMA")
-            self.done.count(stream, self._batch(BatchLine(number, stream, line, self._schemas[stream], now)))
+            found = BatchLine(number, stream, line, self._schema("a BATCH", stream, number, line))
+            self._count(stream, self._batch(found, now))
         elif self._unknown is not None:
-            self._unknown(line, message.stream)
+            self._unknown(line)
         else:
-            self._warn_once(f"messages of the unknown type {message.type[:SHOWN_CHARACTERS]!r} are skipped", number)
+            self.warn(f"line {number}: messages of the unknown type {message.type[:SHOWN_CHARACTERS]!r} are skipped")
 
     def _state(self, number: int, message: Message, line: bytes) -> None:
         if message.value is UNSET:
@@ -220,11 +357,6 @@ class Reader:
         except UnicodeEncodeError:
             raise bad(number, line, "a STATE that holds half of a surrogate pair, which UTF-8 can't hold") from None
         self._writer.state(State(value))
-
-    def _warn_once(self, fact: str, number: int) -> None:
-        if fact not in self._warned:
-            self._warned.add(fact)
-            self._warn(f"line {number}: {fact}; further ones without a word")
 
 
 class _Page:

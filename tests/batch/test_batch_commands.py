@@ -233,7 +233,7 @@ def test_killed_while_a_worker_waits_for_a_file_no_process_is_left(tmp_path: Pat
         until(lambda: not lives(worker))
 
 
-def test_a_worker_that_dies_is_an_error_that_names_its_message(tmp_path: Path) -> None:
+def test_a_worker_that_dies_is_an_error_and_no_state_follows(tmp_path: Path) -> None:
     url = big(tmp_path / "a.jsonl.gz", 60_000)
     with running("expand", "--processes", "2") as process:
         send(process, SCHEMA, batch(url, **PACKED), state(1), batch(url, **PACKED), state(2))
@@ -241,9 +241,9 @@ def test_a_worker_that_dies_is_an_error_that_names_its_message(tmp_path: Path) -
         os.kill(max(workers_of(process)), signal.SIGKILL)
         out, err = process.communicate(timeout=60)
         assert process.returncode == 1
-        found = re.search(rb"CRITICAL line (2|4): stream 'users': BATCH: a process that reads files was killed", err)
-        assert found, err
-        assert [m for m in parsed(out) if m["type"] == "STATE"] == [state(1)] * (found[1] == b"4")
+        assert re.search(rb"CRITICAL a process that reads files was killed", err), err
+        rows = sum(message["type"] == "RECORD" for message in parsed(out))
+        assert [m for m in parsed(out) if m["type"] == "STATE"] == [state(1)] * (rows >= 60_000)
 
 
 def test_stdout_of_a_worker_is_its_own(tmp_path: Path) -> None:

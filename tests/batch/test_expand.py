@@ -276,7 +276,7 @@ def test_what_a_url_is_signed_with_is_not_shown() -> None:
 
 def test_a_batch_before_its_schema(tmp_path: Path) -> None:
     out = expanded(record(1), {**SCHEMA, "stream": "orders"}, batch(file(tmp_path / "a", rows(2))), state(1))
-    assert str(out.error).startswith("line 3: stream 'users': a BATCH came before the SCHEMA")
+    assert str(out.error).startswith("line 3: a BATCH of stream 'users' came before its SCHEMA")
     assert out.ids == [1]
 
 
@@ -409,4 +409,4 @@ def test_a_record_that_is_nested_deeply_passes_whatever_it_says() -> None:
     out = expanded(SCHEMA, line, turned, state(1))
     assert out.error is None and line + b"\n" + turned + b"\n" in out.raw
     out = expanded(SCHEMA, line.replace(b"RECORD", b"BATCH", 1), state(1))
-    assert "line 2: it is no JSON" in str(out.error) and not out.of("STATE")
+    assert "line 2: not a line of JSON" in str(out.error) and not out.of("STATE")

@@ -151,7 +151,7 @@ def test_an_arrow_file_without_a_schema(tmp_path: Path) -> None:
     [
         ({"type": "RECORD", "stream": "users"}, "a BATCH message was expected, not RECORD"),
         ({"type": "BATCH", "stream": "users"}, "manifest"),
-        ({"type": "BATCH", "manifest": []}, "without 'stream'"),
+        ({"type": "BATCH", "manifest": []}, "stream"),
         (b"hello", "not a line of JSON"),
         (b"[]", "not a Singer message"),
     ],

@@ -7,6 +7,8 @@ run with its number; what came before it is committed, and its STATE goes out.
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -16,17 +18,12 @@ from burler.clock import Clock
 from burler.errors import MessageError
 from burler.lake.locking.lock import WaitStopped
 from burler.lake.writing.writer import LakeWriter
-from burler.singer.lines import blocks
-from burler.singer.reader import BatchLine, Ingested, Reader
+from burler.singer.reader import BatchLine, Ingested, PageReader, Stopped
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
 
 _log = logging.getLogger("burler.lake")
-
-
-class _Stopped(Exception):
-    """Told to stop in the middle of a BATCH: what stands behind it is not looked at."""
 
 
 def ingest(
@@ -56,17 +53,44 @@ def ingest(
             the line's number. All before it is committed, and the STATE that covers it is out.
         BurlerError: the lake can't be written; nothing uncommitted is covered by a STATE.
     """
-    clock = clock or Clock()
-    batches = _Batches(writer, warn, should_stop, storage_options, allow)
-    reader = Reader(writer, clock, warn, batch=batches.take)
+    told = False
+
+    def batch(found: BatchLine, received: dt.datetime) -> int:
+        """The rows of files as RECORD lines. A BATCH without ``time_extracted`` has the time at which it was received,
+        as RECORDs beside it have: so the order of messages decides which row is the latest."""
+        from burler.batch.readers import read, record_lines, uncounted
+
+        nonlocal told
+        reading = read(
+            found.line, found.schema, options=storage_options, allow=allow, line=found.number, warn=reader.warn
+        )
+        message, count = reading.batch, 0
+        moment = message.time_extracted or received
+        for page in reading.pages():
+            lines = record_lines(page.lines, message.stream, moment, message.version)
+            writer.page(message.stream, lines, page.count, [times.format_time(moment)], message.version)
+            count += page.count
+            if should_stop():
+                raise Stopped
+            writer.tick()
+        if not told and (files := uncounted(message)):
+            told = True
+            warn(
+                f"line {found.number}: stream '{message.stream}': rows not counted: {files[0]} has no file_stats, so a "
+                "cut at a line end is not seen"
+            )
+        return count
+
+    reader = PageReader(writer, clock or Clock(), warn, batch=batch)
     try:
-        stopped = False
-        try:
-            for block in blocks(source, tick=writer.tick, due=lambda: writer.next_due_seconds, stop=should_stop):
-                reader.take(block)
-        except _Stopped:
-            stopped = True
-        reader.finish(stopped=stopped or should_stop())
+        with contextlib.suppress(Stopped):
+            reader.read(
+                source,
+                flush=lambda: None,
+                tick=writer.tick,
+                due=lambda: writer.next_due_seconds,
+                should_stop=should_stop,
+            )
     except MessageError:
         writer.close()
         raise
@@ -77,53 +101,3 @@ def ingest(
         raise
     writer.close()
     return reader.done
-
-
-class _Batches:
-    """Rows of BATCH files as RECORD lines of the lake."""
-
-    def __init__(
-        self,
-        writer: LakeWriter,
-        warn: Callable[[str], object],
-        should_stop: Callable[[], bool],
-        options: Mapping[str, Any] | None,
-        allow: Allowed | Iterable[str] | None,
-    ) -> None:
-        self._writer = writer
-        self._warn = warn
-        self._should_stop = should_stop
-        self._options = options
-        self._allow = allow
-        self._told = False
-
-    def take(self, message: BatchLine) -> int:
-        """The number of rows. A BATCH without ``time_extracted`` has the time at which it was received, as RECORDs
-        beside it have: so the order of messages decides which row is the latest."""
-        from burler.batch.readers import read, record_lines, uncounted
-
-        reading = read(
-            message.line,
-            message.schema,
-            options=self._options,
-            allow=self._allow,
-            line=message.number,
-            warn=self._warn,
-        )
-        batch = reading.batch
-        moment = batch.time_extracted or message.received
-        extracted, count = [times.format_time(moment)], 0
-        for page in reading.pages():
-            lines = record_lines(page.lines, batch.stream, moment, batch.version)
-            self._writer.page(batch.stream, lines, page.count, extracted, batch.version)
-            count += page.count
-            if self._should_stop():
-                raise _Stopped
-            self._writer.tick()
-        if not self._told and (files := uncounted(batch)):
-            self._told = True
-            self._warn(
-                f"line {message.number}: stream '{batch.stream}': rows not counted: {files[0]} has no file_stats, so a "
-                "cut at a line end is not seen"
-            )
-        return count
