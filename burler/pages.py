@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -249,7 +249,9 @@ def _lines(data: bytes) -> list[dict[str, Any]]:
     except _BROKEN as error:
         whole = error
     rows: list[dict[str, Any]] = []
-    for number, line in _numbered(data):
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
         try:
             rows.append(_decode_line(line))
         except _BROKEN as error:
@@ -257,12 +259,6 @@ def _lines(data: bytes) -> list[dict[str, Any]]:
                 raise PageError(_broken(data, whole)) from None
             raise PageError(f"line {number}: {_broken(line, error)}", rows) from None
     return rows
-
-
-def _numbered(data: bytes) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if line.strip():
-            yield number, line
 
 
 def _no_way(found: Any, name: str, way: list[str]) -> str:

@@ -82,15 +82,13 @@ def convert(
         done.records += count
         done.message_read(reading.batch)
 
-    def activate(stream: str, line: bytes) -> None:
-        """It goes on if its stream had no BATCH: targets that do not know the version of batched rows would drop them
-        all."""
+    def keeps_back(stream: str) -> bool:
+        """Where a stream had a BATCH: targets that do not know the version of batched rows would drop them all."""
         if stream in schemas:
-            writer.activate_version(ActivateVersion(stream, 0))  # it is kept back, and the log says so
-        else:
-            write(line + b"\n")
+            writer.activate_version(ActivateVersion(stream, 0))  # the log says so
+        return stream in schemas
 
-    reader = PassingReader(write, warn, batch=batch, activate=None if config.activates else activate)
+    reader = PassingReader(write, warn, batch=batch, keeps_back=None if config.activates else keeps_back)
     try:
         with contextlib.suppress(Stopped):
             reader.read(source, flush=flush, tick=tick, due=lambda: None, should_stop=should_stop)

@@ -10,7 +10,7 @@ from msgspec import Raw
 from burler.errors import LakeError, MessageError
 from burler.lake.datafile import CURE_DAMAGED, read_blocks
 from burler.lake.snapshot import Snapshot
-from burler.singer.lines import one_by_one, schema_of
+from burler.singer.lines import decode_one, schema_of
 from burler.singer.messages import Schema, to_line
 from burler.storage.base import Store
 
@@ -41,8 +41,8 @@ def head_of(line: bytes, place: str) -> Head:
     """
     text = line.rstrip(b"\r\n")
     try:
-        _, found, _, _ = next(iter(one_by_one(1, [text])), (0, None, b"", b""))
-        if found is None or found.type.upper() != "SCHEMA":
+        found, _ = decode_one(1, text)
+        if found.type.upper() != "SCHEMA":
             raise LakeError(f"{place}: line 1 is no SCHEMA message.\n{CURE_DAMAGED}")
         message = schema_of(1, found, text)
     except MessageError as error:

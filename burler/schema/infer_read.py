@@ -19,6 +19,7 @@ from burler.errors import DataError
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.names import kind_of
+from burler.singer.lines import LineCut
 
 BLOCK_BYTES = 1 << 20
 _BOM = codecs.BOM_UTF8
@@ -131,18 +132,12 @@ _decode_lines = msgspec.json.Decoder().decode_lines
 
 def _lines(blocks: Iterator[bytes]) -> Iterator[Batch]:
     """Documents of one line each."""
-    number = 1
-    begun: list[bytes] = []
+    number, cut = 1, LineCut()
     for block in blocks:
-        cut = block.rfind(b"\n")
-        if cut < 0:
-            begun.append(block)
-            continue
-        whole = b"".join((*begun, block[: cut + 1]))
-        begun = [block[cut + 1 :]]
-        yield _batch(whole, number)
-        number += whole.count(b"\n")
-    last = b"".join(begun)
+        if whole := cut.take(block):
+            yield _batch(whole, number)
+            number += whole.count(b"\n")
+    last = cut.rest()
     if last.strip():
         yield _batch(last, number, at_end=True)
 

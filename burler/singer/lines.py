@@ -183,13 +183,17 @@ def _names(number: int, line: bytes, key: str, raw: Raw | UnsetType) -> tuple[st
 
 
 def exact(number: int, line: bytes, raw: Raw | UnsetType) -> Any:
-    """A JSON value with all the digits of its numbers; None where there is none."""
+    """A JSON value with all the digits of its numbers, which can be written again; None where there is none."""
     if raw is UNSET:
         return None
     try:
-        return json.loads(bytes(raw), parse_float=Decimal)
+        value = json.loads(bytes(raw), parse_float=Decimal)
+        encode(value)
+    except UnicodeEncodeError:
+        raise bad(number, line, "it holds half of a surrogate pair, which UTF-8 can't hold") from None
     except (ValueError, RecursionError) as error:
         raise bad(number, line, f"it can't be read ({error})") from None
+    return value
 
 
 def bad(number: int, line: bytes, fact: str) -> MessageError:

@@ -122,7 +122,7 @@ class PassingReader(Reader):
     Args:
         write: gets complete lines.
         batch: gets BATCH messages.
-        activate: gets ACTIVATE_VERSION messages, as stream and line. None: they pass.
+        keeps_back: whether an ACTIVATE_VERSION of a stream does not pass. None: they all do.
     """
 
     def __init__(
@@ -131,13 +131,13 @@ class PassingReader(Reader):
         warn: Callable[[str], object],
         *,
         batch: Callable[[BatchLine], object],
-        activate: Callable[[str, bytes], object] | None = None,
+        keeps_back: Callable[[str], bool] | None = None,
     ) -> None:
         super().__init__(warn)
         self._write = write
         self._batch = batch
-        self._activate = activate
-        self._wanted = (b"batch", b"schema", *_LETTERS, *((b"activate_version",) if activate else ()))
+        self._keeps_back = keeps_back or (lambda stream: False)
+        self._wanted = (b"batch", b"schema", *_LETTERS, *((b"activate_version",) if keeps_back else ()))
 
     def _take(self, whole: bytes) -> None:
         first = self.lines + 1
@@ -156,9 +156,12 @@ class PassingReader(Reader):
             kind = "" if head is None else head.type.upper()
             if head is not None and head.stream and kind == "SCHEMA":
                 self._schemas[head.stream] = number, line
-            elif head is None or kind == "BATCH" or (kind == "ACTIVATE_VERSION" and head.stream and self._activate):
+            elif head is None or kind == "BATCH":
                 self._pass(whole[passed:begin])
-                self._apart(number, line, head)
+                passed = at
+                self._take_batch(number, line, head)
+            elif kind == "ACTIVATE_VERSION" and head.stream and self._keeps_back(head.stream):
+                self._pass(whole[passed:begin])
                 passed = at
         self._pass(whole[passed:])
 
@@ -166,15 +169,11 @@ class PassingReader(Reader):
         if lines:
             self._write(lines)
 
-    def _apart(self, number: int, line: bytes, head: MessageHead | None) -> None:
-        """A line that does not pass."""
+    def _take_batch(self, number: int, line: bytes, head: MessageHead | None) -> None:
         if head is None:
             raise bad(number, line, "it is no JSON, and may be a BATCH or a SCHEMA")
         stream = stream_of(number, head, line)
-        if head.type.upper() == "BATCH":
-            self._batch(BatchLine(number, stream, line, self._schema("a BATCH", stream, number, line)))
-        elif self._activate is not None:
-            self._activate(stream, line)
+        self._batch(BatchLine(number, stream, line, self._schema("a BATCH", stream, number, line)))
 
     def _may_matter(self, lines: bytes) -> bool:
         lower = lines.lower()
@@ -351,12 +350,7 @@ class PageReader(Reader):
     def _state(self, number: int, message: Message, line: bytes) -> None:
         if message.value is UNSET:
             raise bad(number, line, "a STATE without 'value'")
-        value = exact(number, line, message.value)
-        try:
-            encode(value)
-        except UnicodeEncodeError:
-            raise bad(number, line, "a STATE that holds half of a surrogate pair, which UTF-8 can't hold") from None
-        self._writer.state(State(value))
+        self._writer.state(State(exact(number, line, message.value)))
 
 
 class _Page:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from piped import SCHEMA, TIME, Piped, batch, expanded, file, lines, record, rows, state
 
 from burler.batch import expand
-from burler.errors import BatchError, MessageError, UsageError
+from burler.errors import BatchError, UsageError
 
 
 def test_rows_stand_where_the_batch_stood(tmp_path: Path) -> None:
@@ -39,31 +39,6 @@ def test_a_row_is_as_it_stands_in_the_file(tmp_path: Path) -> None:
     prefix = b'{"type":"RECORD","stream":"users","record":'
     suffix = f',"time_extracted":"{TIME}","version":7}}\n'.encode()
     assert out.raw == lines(SCHEMA) + prefix + row + suffix
-
-
-def test_everything_else_passes_byte_for_byte(tmp_path: Path) -> None:
-    odd = [
-        b' {"stream" : "users","type":"RECORD", "record":{"id":1.50, "t":"a BATCH of schemas \\u0042"}} ',
-        b"",
-        b'{"type":"RECORD","stream":"users","record":{"id":1,"t":"batch \\ud800"}}',
-        b"no JSON at all",
-        b'{"type":["batch"]}',
-        b'["batch"]',
-        b'{"type":"LOG","text":"batch"}',
-        b'{"type":"STATE","value":{"batch":1e400}}\r',
-    ]
-    url = file(tmp_path / "a.jsonl", rows(1))
-    out = expanded(SCHEMA, *odd, batch(url), *odd)
-    first = lines(SCHEMA) + lines(*odd)
-    assert out.raw.startswith(first)
-    assert out.raw.endswith(lines(*odd))
-    assert out.raw.count(b"\n") == 2 * len(odd) + 2
-
-
-def test_a_last_line_without_an_end(tmp_path: Path) -> None:
-    url = file(tmp_path / "a.jsonl", rows(1))
-    assert Piped(expand, lines(SCHEMA, batch(url))[:-1]).ids == [1]
-    assert Piped(expand, lines(SCHEMA, state(1))[:-1]).raw == lines(SCHEMA, state(1))[:-1]
 
 
 def test_a_file_whose_last_line_has_no_end_and_blank_lines(tmp_path: Path) -> None:
@@ -111,14 +86,6 @@ def test_files_packed_though_the_message_says_they_are_not(tmp_path: Path) -> No
     assert out.ids == [1, 2, 1, 2]
     assert len(out.warnings) == 1
     assert "packed with gzip" in out.warnings[0]
-
-
-def test_a_type_that_is_spelt_in_escapes(tmp_path: Path) -> None:
-    url = file(tmp_path / "a.jsonl", rows(1))
-    schema = lines(SCHEMA)[:-1].replace(b'"SCHEMA"', b'"\\u0053CHEMA"')
-    message = lines(batch(url))[:-1].replace(b'"BATCH"', b'"B\\u0041TCH"')
-    assert b"BATCH" not in message
-    assert expanded(schema, message).ids == [1]
 
 
 def test_several_files_none_and_empty_ones(tmp_path: Path) -> None:
@@ -274,20 +241,6 @@ def test_what_a_url_is_signed_with_is_not_shown() -> None:
     assert secret[-8:] not in str(out.error)
 
 
-def test_a_batch_before_its_schema(tmp_path: Path) -> None:
-    out = expanded(record(1), {**SCHEMA, "stream": "orders"}, batch(file(tmp_path / "a", rows(2))), state(1))
-    assert str(out.error).startswith("line 3: a BATCH of stream 'users' came before its SCHEMA")
-    assert out.ids == [1]
-
-
-@pytest.mark.parametrize("line", [b'{"type":"BATCH","stream":"users","mani', b'{"type":"BATCH"', b"BATCH"])
-def test_a_broken_line_that_may_be_a_batch(line: bytes) -> None:
-    out = expanded(SCHEMA, line, state(1))
-    assert isinstance(out.error, MessageError)
-    assert str(out.error).startswith("line 2: it is no JSON")
-    assert out.messages == [SCHEMA]
-
-
 def test_processes_must_be_a_sensible_number() -> None:
     assert isinstance(expanded(SCHEMA, processes=0).error, UsageError)
 
@@ -357,19 +310,6 @@ def test_told_to_stop_in_the_middle_of_a_file(tmp_path: Path, processes: int) ->
     assert b"STATE" not in raw
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_a_line_that_was_broken_off_when_it_was_told_to_stop_is_left_out(processes: int) -> None:
-    reading, writing = os.pipe()
-    out: list[bytes] = []
-    os.write(writing, lines(SCHEMA) + b'{"type":"STA')
-    try:
-        expand(reading, out.append, should_stop=lambda: bool(out), processes=processes)
-    finally:
-        os.close(writing)
-        os.close(reading)
-    assert b"".join(out) == lines(SCHEMA)
-
-
 MEMORY = r"""
 import re, sys
 from pathlib import Path
@@ -400,13 +340,3 @@ def test_a_big_file_takes_little_memory(tmp_path: Path, processes: int) -> None:
     written, megabytes = map(int, done.stdout.split())
     assert written == count + 1
     assert megabytes <= 80
-
-
-def test_a_record_that_is_nested_deeply_passes_whatever_it_says() -> None:
-    deep = b'{"a":"batch, schema","b":' * 20_000 + b"1" + b"}" * 20_000
-    line = b'{"type":"RECORD","stream":"users","record":' + deep + b"}"
-    turned = b'{"record":' + deep + b',"stream":"users","type" : "record"}'
-    out = expanded(SCHEMA, line, turned, state(1))
-    assert out.error is None and line + b"\n" + turned + b"\n" in out.raw
-    out = expanded(SCHEMA, line.replace(b"RECORD", b"BATCH", 1), state(1))
-    assert "line 2: not a line of JSON" in str(out.error) and not out.of("STATE")

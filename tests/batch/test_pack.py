@@ -14,7 +14,7 @@ import pytest
 from piped import SCHEMA, TIME, Piped, batch, config, file, lines, packed, parsed, record, rows, state
 
 from burler.batch import pack
-from burler.errors import BatchError, MessageError, StorageError
+from burler.errors import BatchError, StorageError
 
 ORDERS = {**SCHEMA, "stream": "orders"}
 
@@ -107,26 +107,6 @@ def test_a_changed_schema_begins_a_file(tmp_path: Path) -> None:
     assert kinds(out)[-3:] == ["BATCH", "SCHEMA", "BATCH"]
 
 
-@pytest.mark.parametrize(
-    ("line", "fact"),
-    [
-        (b"hello", "no JSON"),
-        (b'{"type":"RECORD","stream":"orders","record":{}}', "before its SCHEMA"),
-        (b'{"type":"BATCH","stream":"orders","manifest":[]}', "before its SCHEMA"),
-        (b'{"type":"RECORD","stream":"users","record":[1]}', "must be a JSON object"),
-        (b'{"type":"STATE"}', "without 'value'"),
-    ],
-)
-def test_a_bad_line_ends_the_run_with_its_number(tmp_path: Path, line: bytes, fact: str) -> None:
-    out = packed(config(tmp_path), SCHEMA, record(1), state(1), record(2), line, record(3), state(3))
-    assert isinstance(out.error, MessageError)
-    assert str(out.error).startswith("line 5: ")
-    assert fact in str(out.error)
-    assert ids(out) == [1, 2]
-    assert out.of("STATE") == [state(1)]
-    assert [path.name for path in tmp_path.rglob(".tmp-*")] == []
-
-
 @pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
 def test_a_value_that_its_column_cannot_hold(tmp_path: Path, form: str) -> None:
     schema = {**SCHEMA, "schema": {"properties": {"id": {"type": "integer"}, "name": {"type": "integer"}}}}
@@ -187,19 +167,6 @@ def test_files_end_by_age_while_the_tap_is_silent(tmp_path: Path) -> None:
         os.close(writing)
         thread.join(10)
         os.close(reading)
-
-
-def test_told_to_stop(tmp_path: Path) -> None:
-    """What has come in is packed, and its STATE goes out."""
-    reading, writing = os.pipe()
-    out: list[bytes] = []
-    try:
-        os.write(writing, lines(SCHEMA, record(1), state(1)) + b'{"type":"REC')
-        pack(reading, out.append, config(tmp_path), should_stop=lambda: b'"SCHEMA"' in b"".join(out))
-    finally:
-        os.close(writing)
-        os.close(reading)
-    assert [message["type"] for message in parsed(b"".join(out))] == ["SCHEMA", "BATCH", "STATE"]
 
 
 def test_a_store_given_by_a_file_url(tmp_path: Path) -> None:

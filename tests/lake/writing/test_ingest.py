@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -187,76 +186,6 @@ def test_loose_key_properties(lake: Any, keys: dict[str, Any], kept: list[str]) 
     assert "bookmark_properties" not in lake.messages()[0]
 
 
-def test_blank_lines_and_a_last_line_without_an_end(lake: Any) -> None:
-    run = Run(lake, b"\n" + lines(SCHEMA, b"  ", record(1), b"") + lines(record(2))[:-1])
-    assert lake.ids() == [1, 2]
-    assert run.done.lines == 6
-
-
-def test_unknown_types_are_skipped_with_one_warning(lake: Any) -> None:
-    run = Run(
-        lake, lines(SCHEMA, {"type": "LOG", "level": "x"}, record(1), {"type": "LOG"}, {"type": "OTHER"}, record(2))
-    )
-    assert lake.ids() == [1, 2]
-    assert [warning.partition(";")[0] for warning in run.warnings] == [
-        "line 2: messages of the unknown type 'LOG' are skipped",
-        "line 5: messages of the unknown type 'OTHER' are skipped",
-    ]
-
-
-BROKEN = [
-    (b'{"type":"RECORD","stream":"users","record":{"id":3}', "no JSON"),
-    (b"hello", "no JSON"),
-    (b'{"type":"RECORD","stream":"users","record":{"id":01}}', "no JSON"),
-    (b'{"type":"RECORD","stream":"users","record":{"id":NaN}}', "no JSON"),
-    (b'{"type":"RECORD","stream":"users","record":{"id":3}} {"type":"STATE","value":{}}', "no JSON"),
-    (b'{"type":"RECORD","stream":"users","record":{"id":"\xff"}}', "not UTF-8"),
-    (b"\xef\xbb\xbf" + lines(record(3))[:-1], "no JSON"),
-    (b'{"type":"RECORD","stream":"users","record":' + b"[" * 100_000, "nested too deeply"),
-    (b"[]", "no Singer message"),
-    (b"null", "no Singer message"),
-    (b"{}", "no Singer message"),
-    (b'{"type":5}', "no Singer message"),
-    (b'{"type":"RECORD","stream":5,"record":{}}', "no Singer message"),
-    (b'{"type":"RECORD","stream":"users","record":{},"version":"x"}', "no Singer message"),
-    (b'{"type":"RECORD","stream":"users","record":{},"time_extracted":5}', "no Singer message"),
-    (b'{"type":"RECORD","record":{}}', "without 'stream'"),
-    (b'{"type":"RECORD","stream":"users"}', "must be a JSON object"),
-    (b'{"type":"RECORD","stream":"users","record":null}', "must be a JSON object"),
-    (b'{"type":"RECORD","stream":"users","record":[1]}', "must be a JSON object"),
-    (b'{"type":"RECORD","stream":"orders","record":{}}', "stream 'orders' came before its SCHEMA"),
-    (b'{"type":"ACTIVATE_VERSION","stream":"orders","version":1}', "came before its SCHEMA"),
-    (b'{"type":"ACTIVATE_VERSION","stream":"users"}', "without 'version'"),
-    (b'{"type":"STATE"}', "without 'value'"),
-    (b'{"type":"SCHEMA","stream":"users"}', "must be a JSON object"),
-    (b'{"type":"SCHEMA","stream":"users","schema":[]}', "must be a JSON object"),
-    (b'{"type":"SCHEMA","schema":{}}', "without 'stream'"),
-    (b'{"type":"SCHEMA","stream":"users","schema":{},"key_properties":[1]}', "list of names"),
-    (b'{"type":"SCHEMA","stream":"users","schema":{"x":"\\ud800"}}', "surrogate"),
-    (b'{"type":"RECORD","stream":"\\ud800","record":{}}', "its 'stream' holds half of a surrogate pair"),
-    (b'{"type":"RECORD","stream":"users","record":{"id":"\\ud800"}', "no JSON"),
-    (b'{"type":"RECORD","stream":"users","record":{"id":"\\ud800\x7f\x7f"}}', "no JSON"),
-]
-
-
-@pytest.mark.parametrize("ended", [True, False])
-def test_a_line_that_is_no_message_ends_the_run_with_its_number(lake: Any, ended: bool) -> None:
-    for number, (line, fact) in enumerate(BROKEN):
-        lake.tap_id, lake.store, lake.states = f"tap-{number}", in_memory(), []
-        data = lines(SCHEMA, record(1), state(1), b"", record(2), line) + (lines(record(4), state(4)) if ended else b"")
-        run = Run(lake, data if ended else data[:-1])
-        text = str(run.error)
-        assert text.startswith("line 6: "), line
-        assert fact in text, line
-        head = re.match(rb'\{"type":"\w+",(?:"stream":"\w+",?)?', line)
-        shown = head[0] if head else b"" if b"{" in line else line  # no values of rows
-        assert shown.decode() in text
-        assert '"id"' not in text
-        assert len(text) < 400
-        # What came before is committed, with the STATE that covers it; nothing from behind.
-        assert (lake.ids(), lake.states) == ([1, 2], [{"at": 1}]), line
-
-
 def test_state_values_keep_their_digits(lake: Any) -> None:
     out: list[bytes] = []
     writer = LakeWriter(
@@ -341,24 +270,6 @@ def test_files_roll_by_age_while_stdin_is_idle(tmp_path: Path, kind: str) -> Non
         source.close()
 
 
-def test_told_to_stop_it_commits_whole_lines(tmp_path: Path) -> None:
-    read_end, write_end = os.pipe()
-    os.write(write_end, lines(SCHEMA, record(1), state(1)) + b'{"type":"REC')
-    states: list[Any] = []
-    writer = LakeWriter(open_store(str(tmp_path)), "t", emit_state=states.append)
-    asked = []
-
-    def should_stop() -> bool:
-        asked.append(1)
-        return len(asked) > 2
-
-    done = ingest(read_end, writer, should_stop=should_stop)
-    assert done.records == {"users": 1}
-    assert len(states) == 1
-    os.close(write_end)
-    os.close(read_end)
-
-
 def test_a_regular_file_is_read(lake: Any, tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(lines(SCHEMA, *map(record, range(50_000)), state(1)))
@@ -396,21 +307,6 @@ def test_clean_is_found_out_for_foreign_records(lake: Any) -> None:
     ):
         Run(lake, lines(SCHEMA, b'{"type":"RECORD","stream":"users","record":' + body + b"}"))
         assert lake.load().files[number].clean is clean
-
-
-def test_a_state_that_utf8_has_no_form_for_is_named_by_its_line(lake: Any) -> None:
-    bad = b'{"type":"STATE","value":{"e":"\\ud800"}}'
-    run = Run(lake, lines(SCHEMA, record(1), state(1), bad))
-    assert run.error is not None and "line 4" in str(run.error) and "surrogate" in str(run.error)
-    assert lake.states == [{"at": 1}]
-
-
-@pytest.mark.parametrize("kind", ["RECORD", "ACTIVATE_VERSION"])
-def test_a_version_that_no_table_can_hold_is_refused(lake: Any, kind: str) -> None:
-    huge = 10**20
-    message = {**record(1), "version": huge} if kind == "RECORD" else {"type": kind, "stream": "users", "version": huge}
-    run = Run(lake, lines(SCHEMA, message))
-    assert run.error is not None and "line 2" in str(run.error)
 
 
 def test_rows_without_a_version_start_a_file_behind_an_activation(lake: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from burler.errors import BatchError, MessageError
+from burler.errors import BatchError
 from burler.lake import ingest, read_lines
 
 SCHEMA = {
@@ -118,11 +118,6 @@ def test_what_follows_an_unreadable_batch_is_not_acknowledged(
     assert lake.ids()[:1] == [-1]
     assert -2 not in lake.ids()
     assert lake.hidden() == []
-
-
-def test_a_batch_before_its_schema(lake: Any, tmp_path: Path) -> None:
-    with pytest.raises(MessageError, match=r"^line 1: a BATCH of stream 'users' came before its SCHEMA"):
-        take(lake, batch(tmp_path / "a", rows(1)), SCHEMA)
 
 
 def test_told_to_stop_in_the_middle_of_a_batch(lake: Any, tmp_path: Path) -> None:
