@@ -3,7 +3,6 @@ proposal: storage transforms)."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
@@ -15,7 +14,7 @@ from burler.batch.storage import open_storage
 from burler.batch.writer import BatchWriter
 from burler.batch_config import BatchConfig
 from burler.clock import Clock
-from burler.errors import BatchError, MessageError
+from burler.errors import BatchError
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Schema, to_line
 from burler.singer.reader import BatchLine, PassingReader, Stopped
 
@@ -90,15 +89,10 @@ def convert(
 
     reader = PassingReader(write, warn, batch=batch, keeps_back=None if config.activates else keeps_back)
     try:
-        with contextlib.suppress(Stopped):
-            reader.read(source, flush=flush, tick=tick, due=lambda: None, should_stop=should_stop)
+        reader.read(source, tick=tick, should_stop=should_stop, flush=flush)
         writer.report()
-    except MessageError:
-        flush()  # what stands before it
-        raise
     finally:
         writer.abort()  # rows of a BATCH that was not read to its end
-    flush()
     done.lines = reader.lines
     return done
 

@@ -115,24 +115,13 @@ def expand(
         done.message_read(reading.batch)
 
     reader = PassingReader(write, warn, batch=batch)
-    try:
-        if processes == 1:
-            reader.read(source, flush=flush, tick=tick, due=lambda: None, should_stop=should_stop)
-        else:
-            with _workers(processes) as (executor, folder):
-                queue = _Queue(executor, processes, folder, access, write, flush, tick, should_stop, done)
-                reader = PassingReader(queue.put, warn, batch=queue.submit)
-                queue.run(source, reader)
-    except Stopped:
-        pass
-    except concurrent.futures.BrokenExecutor:
-        flush()
-        cure = "Run again, with fewer --processes"
-        raise BatchError(f"a process that reads files was killed (is memory short?). {cure}") from None
-    except MessageError:
-        flush()  # what stands before it
-        raise
-    flush()
+    if processes == 1:
+        reader.read(source, tick=tick, should_stop=should_stop, flush=flush)
+    else:
+        with contextlib.suppress(Stopped), _workers(processes) as (executor, folder):
+            queue = _Queue(executor, processes, folder, access, write, flush, tick, should_stop, done)
+            reader = PassingReader(queue.put, warn, batch=queue.submit)
+            queue.run(source, reader)
     done.lines = reader.lines
     return done
 
@@ -155,9 +144,12 @@ def _workers(processes: int) -> Iterator[tuple[concurrent.futures.Executor, Path
     with ends, lives, made as folder, pool(processes, spawn, _begin, (ends, folder)) as executor:
         try:
             yield executor, Path(folder)
-        except BaseException:
+        except BaseException as error:
             lives.close()
             executor.shutdown(cancel_futures=True)
+            if isinstance(error, concurrent.futures.BrokenExecutor):
+                fact = "a process that reads files was killed (is memory short?). Run again, with fewer --processes"
+                raise BatchError(fact) from None
             raise
 
 
@@ -199,7 +191,7 @@ class _Queue:
             return _POLL_SECONDS if self.waiting else None
 
         try:
-            reader.read(source, flush=lambda: None, tick=self._go_on, due=due, should_stop=self.should_stop)
+            reader.read(source, tick=self._go_on, should_stop=self.should_stop, due=due)
         except MessageError as error:
             broken = error
         while self.waiting:
@@ -240,9 +232,11 @@ class _Queue:
         self.tick()
         if self.should_stop():
             raise Stopped
-        while self.waiting and self._is_written(self.waiting[0]):
-            self.waiting.popleft()
-        self.flush()
+        try:
+            while self.waiting and self._is_written(self.waiting[0]):
+                self.waiting.popleft()
+        finally:
+            self.flush()
 
     def _is_written(self, first: bytes | _File) -> bool:
         """Write what there is of lines or of a file. Gives whether that is all."""

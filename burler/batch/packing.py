@@ -86,7 +86,7 @@ def pack(
     reader = PageReader(writer, clock, warn, batch=batch, rows=writer.rows, other=other)
     try:
         try:
-            reader.read(source, flush=flush, tick=work, due=lambda: writer.next_due_seconds, should_stop=should_stop)
+            reader.read(source, tick=work, should_stop=should_stop, flush=flush, due=lambda: writer.next_due_seconds)
         except MessageError:
             writer.close()  # what came before it is whole
             flush()

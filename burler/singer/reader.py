@@ -46,7 +46,7 @@ class BatchLine:
 
 
 class Stopped(Exception):
-    """Told to stop in the middle of a BATCH: what stands behind it is not looked at."""
+    """Told to stop in the middle of a BATCH: ``Reader.read`` ends there, and looks at nothing behind it."""
 
 
 class Reader:
@@ -68,28 +68,35 @@ class Reader:
         self,
         source: BinaryIO | int,
         *,
-        flush: Callable[[], object],
         tick: Callable[[], object],
-        due: Callable[[], float | None],
         should_stop: Callable[[], bool],
+        flush: Callable[[], object] = lambda: None,
+        due: Callable[[], float | None] = lambda: None,
     ) -> None:
         """Take all lines, until the end of ``source`` or until it is to stop. A last line without a line end counts if
         it is whole; where it is to stop it may be broken off, and is left out.
 
         Args:
-            flush: called after each block.
             tick, due: see ``burler.singer.lines.blocks``.
+            flush: called after each block, and at the end; also before an error about a line.
 
         Raises:
             MessageError: a line is no message, or came before its SCHEMA. What stood before it has been taken.
         """
-        for block in blocks(source, tick=tick, due=due, stop=should_stop):
-            if whole := self._cut.take(block):
-                self._take(whole)
+        try:
+            for block in blocks(source, tick=tick, due=due, stop=should_stop):
+                if whole := self._cut.take(block):
+                    self._take(whole)
+                flush()
+            last = self._cut.rest()
+            if last and not should_stop():
+                self._take(last)
+        except Stopped:
+            pass
+        except MessageError:
             flush()
-        last = self._cut.rest()
-        if last and not should_stop():
-            self._take(last)
+            raise
+        flush()
 
     def warn(self, text: str) -> None:
         """Say a sentence, but once, whichever line it is about."""

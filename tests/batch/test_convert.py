@@ -132,6 +132,13 @@ def test_a_value_that_the_new_format_cannot_hold(tmp_path: Path) -> None:
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
 
 
+def test_what_the_new_format_has_no_place_for_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    url = file(tmp_path / "a.jsonl", b'{"id":1,"more":5}\n')
+    out = converted(config(tmp_path / "out", "parquet", "zstd"), SCHEMA, batch(url), state(1))
+    assert out.messages[-1] == state(1)
+    assert "stream 'users': field 'more' is not in the schema and has no column: left out of 1 row(s)" in caplog.text
+
+
 def test_over_a_store(tmp_path: Path, s3_server: Any) -> None:
     """Rows into S3, from there into another format, and out of that by worker processes."""
     store = {"root": s3_server.url("batches"), "options": s3_server.options}

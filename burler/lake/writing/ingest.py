@@ -7,7 +7,6 @@ run with its number; what came before it is committed, and its STATE goes out.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -83,14 +82,7 @@ def ingest(
 
     reader = PageReader(writer, clock or Clock(), warn, batch=batch)
     try:
-        with contextlib.suppress(Stopped):
-            reader.read(
-                source,
-                flush=lambda: None,
-                tick=writer.tick,
-                due=lambda: writer.next_due_seconds,
-                should_stop=should_stop,
-            )
+        reader.read(source, tick=writer.tick, should_stop=should_stop, due=lambda: writer.next_due_seconds)
     except MessageError:
         writer.close()
         raise
