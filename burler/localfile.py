@@ -32,11 +32,16 @@ _GIVE_UP_SECONDS = 60.0
 _WORD_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 0.05
 
+TEMPORARY = ".tmp-"
+"""What the hidden names of files begin with that are being written, or were when their process was killed."""
+MOST_OF_A_NAME = 200
+"""Of a name in a hidden name: with what stands before it, that has no more than the 255 bytes that a name may have."""
+
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}  # ENOENT: /proc and the like take no folders
 _WRONG_KIND = {errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
 _TOO_MANY_OPEN = {errno.EMFILE, errno.ENFILE}
-_NO_LINKS = {errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_NO_LINKS = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 
 Bytes = bytes | bytearray | memoryview
 
@@ -103,7 +108,7 @@ class HiddenFile:
 
 @contextlib.contextmanager
 def hidden_file(target: Path, *, name: str = "", mode: int = 0o666) -> Iterator[HiddenFile]:
-    """A hidden file beside ``target``, which takes its name by ``path.replace`` or ``os.link``; else it is removed.
+    """A hidden file beside ``target``, which takes its name by ``path.replace`` or ``take_name``; else it is removed.
 
     Args:
         name: of the hidden file, for those who look for names of their own; else see ``remove_leftovers``.
@@ -127,7 +132,37 @@ def create_file(target: Path, content: Bytes, *, name: str = "") -> None:
     with hidden_file(target, name=name) as file:
         file.append(content)
         file.sync()
-        os.link(file.path, target)
+        take_name(file.path, target)
+
+
+def take_name(hidden: Path, target: Path) -> None:
+    """Give a file its name in one step, if that is free. Where there are no hard links it is renamed, under a claim
+    that one process alone gets.
+
+    Raises:
+        FileExistsError: it is not free. OSError: the folder can't be written.
+    """
+    try:
+        os.link(hidden, target)
+        return
+    except OSError as error:
+        if error.errno not in _NO_LINKS | {errno.EPERM}:
+            raise
+    with hidden_file(target, name=hidden_name(target.name, "0" * 16)) as claim:
+        try_lock(claim.fd, wait=True)
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        hidden.rename(target)
+
+
+def hidden_name(name: str = "", digits: str = "") -> str:
+    """A name that nobody sees for a file that is being written: of its own to be, the beginning.
+
+    Args:
+        digits: 16 hexadecimal ones; random if they are not given.
+    """
+    digits = digits or secrets.token_hex(8)
+    return f"{TEMPORARY}{digits}-{name[:MOST_OF_A_NAME]}" if name else f"{TEMPORARY}{digits}"
 
 
 def replace_file(path: str | Path, content: bytes) -> None:

@@ -6,7 +6,7 @@ import re
 import zlib
 from collections.abc import Callable
 
-from burler.storage.base import MOST_OF_A_NAME
+from burler.localfile import MOST_OF_A_NAME
 
 NAME = re.compile(
     r"(?P<tap>[A-Za-z0-9_-][A-Za-z0-9_.-]*?)--(?P<stream>[A-Za-z0-9_.-]+)-(?P<run>[0-9a-f]{12})-(?P<number>[0-9]{5,})"

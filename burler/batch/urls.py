@@ -82,10 +82,9 @@ class _Failure:
             yield
         except BurlerError:
             raise
-        except Refused as refused:
-            raise self.text(f"is not read: {refused}", refused.cure) from None
         except ReadFault as fault:
-            raise self.text(str(fault), fault.cure or _cure_of_status(fault)) from None
+            fact = f"is not read: {fault}" if isinstance(fault, Refused) else str(fault)
+            raise self.text(fact, fault.cure or _cure_of_status(fault)) from None
         except FileNotFoundError as error:
             if not is_gone(error):
                 raise self.text(f"can't be read: {said(error)}") from None

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from burler.formats import FormatError, arrow_ipc, parquet
 from burler.formats.names import HEAD_BYTES, kind_of, shown_kind
+from burler.formats.source import Source
 
 _BUFFER_BYTES = 1 << 20
 _COPY_BYTES = 16 << 20
@@ -52,7 +53,7 @@ def record_batches(raw: IO[bytes], format: str, choose: Choose | None = None) ->
             through.
     """
     file = raw if raw.seekable() else _copy(raw)
-    source = _Source(file)
+    source = Source(file)
     try:
         check_head(source.read(HEAD_BYTES), format)
         source.seek(0)
@@ -68,7 +69,7 @@ def record_batches(raw: IO[bytes], format: str, choose: Choose | None = None) ->
                 return
             yield batch
     finally:
-        source.detach()
+        source.release()
         if file is not raw:
             file.close()
 
@@ -88,7 +89,7 @@ def read_footer(raw: IO[bytes], format: str) -> Footer:
     Raises:
         FormatError: see ``record_batches``.
     """
-    source = _Source(raw)
+    source = Source(raw)
     try:
         check_head(source.read(HEAD_BYTES), format)
         source.seek(0)
@@ -97,7 +98,7 @@ def read_footer(raw: IO[bytes], format: str) -> Footer:
             _read_names(list(schema))
         return Footer(schema, rows, codec)
     finally:
-        source.detach()
+        source.release()
 
 
 def check_head(head: bytes, format: str) -> None:
@@ -123,7 +124,7 @@ def check_head(head: bytes, format: str) -> None:
 
 
 @contextlib.contextmanager
-def _translated(source: _Source, format: str) -> Iterator[None]:
+def _translated(source: Source, format: str) -> Iterator[None]:
     """pyarrow's errors as ours; those of the file beneath as they were."""
     try:
         yield
@@ -159,49 +160,6 @@ def _copy(raw: IO[bytes]) -> IO[bytes]:
         copy.close()
         raise
     return copy  # type: ignore[no-any-return]
-
-
-class _Source:
-    """A file for pyarrow, which remembers the error that it raised. pyarrow may close this; the file stays open."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file: IO[bytes] | None = file
-        self.error: BaseException | None = None
-        self.closed = False
-
-    def read(self, size: int = -1) -> bytes:
-        return self._do(lambda file: file.read(size))  # type: ignore[no-any-return]
-
-    def seek(self, place: int, whence: int = 0) -> int:
-        return self._do(lambda file: file.seek(place, whence))  # type: ignore[no-any-return]
-
-    def tell(self) -> int:
-        return self._do(lambda file: file.tell())  # type: ignore[no-any-return]
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
-    def flush(self) -> None:
-        """Nothing is written here."""
-
-    def close(self) -> None:
-        self.closed = True
-
-    def detach(self) -> None:
-        """The file is its owner's again, whatever pyarrow still holds."""
-        self._file = None
-
-    def _do(self, act: Any) -> Any:
-        if self._file is None:
-            raise ValueError("the file is closed")
-        try:
-            return act(self._file)
-        except BaseException as error:
-            self.error = error
-            raise
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from burler.extras import require
 from burler.formats import FormatError
-from burler.formats.names import COMPRESSIONS, HEAD_BYTES, kind_of, may_become, shown_kind
+from burler.formats.names import COMPRESSIONS, kind_of, may_become, shown_kind
+from burler.formats.source import Source
 
 PIECE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
@@ -106,7 +107,7 @@ class Decompressed:
             raise FormatError(f"compression '{compression:.60}' is unknown. Known: none, {', '.join(_OPEN)}")
         self._compression, self._limit = compression, limit_bytes
         self._stored = raw
-        self._raw = _Stored(raw)
+        self._raw = Source(raw)
         self._file: Any = None
         if compression == "zstd":
             require("pyarrow", extra="batch", needed_for="reading files compressed with zstd")
@@ -198,48 +199,6 @@ def damage(error: Exception, name: str) -> FormatError:
     if "Not a gzipped" in fact or "Unknown frame" in fact:
         return FormatError(f"there is something else behind the end of its {name} data", kind="damaged")
     return FormatError(f"it is damaged: its {name} data can't be unpacked ({fact[:200]})", kind="damaged")
-
-
-class _Stored(io.RawIOBase):
-    """A file as it is stored, with a look at its beginning. Remembers the error that it raised: libraries turn it into
-    one of theirs."""
-
-    def __init__(self, file: Any) -> None:
-        super().__init__()
-        self._file = file
-        self._ahead = b""
-        self.count_bytes = 0
-        self.error: Exception | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def head(self) -> bytes:
-        while len(self._ahead) < HEAD_BYTES and (piece := self._stored(_READ_BYTES)):
-            self._ahead += piece
-        return self._ahead
-
-    def read(self, size: int = -1) -> bytes:
-        if not self._ahead:
-            return self._stored(size)
-        given, self._ahead = self._ahead[:size], self._ahead[size:]
-        return given
-
-    read1 = read
-
-    def readinto(self, buffer: Any) -> int:
-        piece = self.read(len(buffer))
-        buffer[: len(piece)] = piece
-        return len(piece)
-
-    def _stored(self, size: int) -> bytes:
-        try:
-            piece: bytes = self._file.read(size)
-        except Exception as error:
-            self.error = error
-            raise
-        self.count_bytes += len(piece)
-        return piece
 
 
 class _Streams(io.RawIOBase):

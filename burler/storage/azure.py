@@ -11,13 +11,9 @@ from typing import Any, BinaryIO, TypeVar
 from burler.extras import require
 from burler.storage.base import StoredFile
 from burler.storage.bucket import ABSENT, MARK, FilesystemBucket, ObjectInfo, ObjectPart, Verdict
-from burler.storage.faults import open_filesystem
-from burler.storage.location import Location
 
 Result = TypeVar("Result")
 
-_SECONDS = 60.0
-_SLOWEST_BYTES_A_SECOND = 50_000
 _WHOLE_BYTES = 16 << 20
 _PAGE = 5_000
 _ONCE = {"retry_total": 0}  # the client waits 15 seconds before it asks again, and tells nobody
@@ -58,7 +54,7 @@ class AzureBucket(FilesystemBucket):
         async def read(client: Any) -> ObjectPart:
             found = await client.download_blob(offset=start, length=length, **_ONCE)
             about = found.properties
-            return ObjectPart(await found.readall(), about.etag, int(about.size) if stop is None else _whole(about))
+            return self.part(await found.readall(), about.etag, None if stop is None else about.content_range)
 
         return self._ask(key, read, _WHOLE_BYTES if length is None else length)
 
@@ -67,8 +63,7 @@ class AzureBucket(FilesystemBucket):
 
         async def look(client: Any) -> ObjectInfo:
             found = await client.get_blob_properties(**_ONCE)
-            marks = {name.lower(): value for name, value in (found.metadata or {}).items()}
-            return ObjectInfo(found.etag, found.size, marks.get(MARK, ""))
+            return ObjectInfo(found.etag, found.size, self.mark(found.metadata))
 
         return self._ask(key, look)
 
@@ -128,7 +123,7 @@ class AzureBucket(FilesystemBucket):
     def _run(self, act: Callable[[], Awaitable[Result]], size: int = 0) -> Result:
         from fsspec.asyn import sync
 
-        result: Result = sync(self._fs.loop, act, timeout=_SECONDS + size / _SLOWEST_BYTES_A_SECOND)
+        result: Result = sync(self._fs.loop, act, timeout=self.seconds(size))
         return result
 
 
@@ -149,15 +144,4 @@ def _unchanged(condition: str | None) -> dict[str, Any]:
     return {"etag": condition, "match_condition": core.MatchConditions.IfNotModified}
 
 
-def _whole(about: Any) -> int:
-    """The size of the blob that a part was read of."""
-    size = str(about.content_range or "").rpartition("/")[2]
-    return int(size) if size.isdigit() else int(about.size)
-
-
-def connect(location: Location) -> tuple[AzureBucket, str]:
-    """The container of an ``az://`` or ``abfs://`` URL, and the path in it. See ``objects.Connect``."""
-    options = {"use_listings_cache": False, **location.options}
-    opened, path = open_filesystem(location.url, options, location.words, own=True)
-    container, _, inside = path.partition("/")
-    return AzureBucket(opened, container), inside.strip("/")
+connect = AzureBucket.open

@@ -15,7 +15,6 @@ requests; what they share stands in ``objects``), ``fsspec_store`` (whatever els
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
@@ -39,10 +38,6 @@ class Blob:
     tag: str
 
 
-TEMPORARY = ".tmp-"
-"""What the hidden names of files begin with that are being written, or were when their process was killed."""
-MOST_OF_A_NAME = 200
-"""Of a name in a hidden name: with what stands before it, that has no more than the 255 bytes that a name may have."""
 UNKNOWN_TIME = math.inf
 """Of a file of which its store does not say when it was written: behind all times, so that it is never old."""
 
@@ -244,13 +239,3 @@ def check_folder(path: str, url: str) -> list[str]:
 def is_hidden(path: str) -> bool:
     """Whether a path, or a folder in it, begins with ``.``; readers never see it."""
     return path.startswith(".") or "/." in path
-
-
-def hidden_name(name: str = "", digits: str = "") -> str:
-    """A name that nobody sees for a file that is being written: of its own to be, the beginning.
-
-    Args:
-        digits: 16 hexadecimal ones; random if they are not given.
-    """
-    digits = digits or secrets.token_hex(8)
-    return f"{TEMPORARY}{digits}-{name[:MOST_OF_A_NAME]}" if name else f"{TEMPORARY}{digits}"

@@ -10,12 +10,14 @@ from __future__ import annotations
 import enum
 import logging
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol, Self, TypeVar
 
 from burler.clock import Clock, patience_left
 from burler.storage.base import OutcomeUnknown, StoredFile
+from burler.storage.faults import open_filesystem
+from burler.storage.location import Location
 
 logger = logging.getLogger("burler")
 
@@ -30,6 +32,8 @@ MARK = "burler"
 ABSENT = ""
 """A condition: there must be no such object."""
 _WORD_SECONDS = 5.0
+_CALL_SECONDS = 60.0
+_SLOWEST_BYTES_A_SECOND = 50_000
 _SHORTEST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 5.0
 _CLOCK = Clock()
@@ -81,17 +85,12 @@ class Bucket(Protocol):
     the tag that an object must have, or None.
     """
 
-    @property
-    def keeps_conditions(self) -> bool | None:
-        """Whether conditions hold; None: it must be found out."""
-
-    @property
-    def wrong_tag(self) -> str:
-        """A tag that no object has."""
-
-    @property
-    def in_order(self) -> bool:
-        """Whether listings come in the order of their keys."""
+    keeps_conditions: bool | None
+    """Whether conditions hold; None: it must be found out."""
+    wrong_tag: str
+    """A tag that no object has."""
+    in_order: bool
+    """Whether listings come in the order of their keys."""
 
     def verdict(self, error: BaseException) -> Verdict:
         """What an error of this bucket's library means."""
@@ -117,36 +116,21 @@ class Bucket(Protocol):
 
     def try_upload(self, key: str) -> None:
         """Ask whether these credentials may write, without writing, where there is a way to."""
+        return
 
     def sign(self, key: str, seconds: int) -> str:
         """A URL with which anybody can read an object for so long."""
 
     def uploads(self, prefix: str) -> Iterable[Upload]:
         """Uploads of objects whose keys begin so; empty where they end by themselves."""
-
-    def abort(self, upload: Upload) -> None:
-        """Abort an upload; fine if it has ended."""
-
-
-class SimpleBucket:
-    """Of a bucket what most have not."""
-
-    def try_upload(self, key: str) -> None:
-        """Nothing: there is no way to ask."""
-
-    def sign(self, key: str, seconds: int) -> str:
-        """See ``Bucket.sign``."""
-        raise NotImplementedError
-
-    def uploads(self, prefix: str) -> Iterable[Upload]:
-        """None: parts go by themselves, or there are none."""
         return ()
 
     def abort(self, upload: Upload) -> None:
-        """See ``Bucket.abort``."""
+        """Abort an upload; fine if it has ended."""
+        return
 
 
-class FilesystemBucket(SimpleBucket):
+class FilesystemBucket(Bucket):
     """A bucket that stands on a store of fsspec's."""
 
     def __init__(self, filesystem: Any, bucket: str) -> None:
@@ -155,6 +139,35 @@ class FilesystemBucket(SimpleBucket):
     def sign(self, key: str, seconds: int) -> str:
         """See ``Bucket.sign``."""
         return str(self._fs.sign(f"{self._bucket}/{key}" if self._bucket else key, expiration=seconds))
+
+    @classmethod
+    def open(cls, location: Location, **more: Any) -> tuple[Self, str]:
+        """The bucket of a URL, and the path in it. ``more``: options of our own for the store's library."""
+        options = {"use_listings_cache": False, **location.options, **more}
+        opened, path = open_filesystem(location.url, options, location.words, own=True)
+        bucket, _, inside = path.partition("/")
+        return cls(opened, bucket), inside.strip("/")
+
+    @staticmethod
+    def seconds(size_bytes: int = 0) -> float:
+        """How long one call may take, of so many bytes."""
+        return _CALL_SECONDS + size_bytes / _SLOWEST_BYTES_A_SECOND
+
+    @staticmethod
+    def range(start: int, stop: int | None) -> dict[str, str]:
+        """The header that asks for a part of an object; none for the whole."""
+        return {} if not start and stop is None else {"Range": f"bytes={start}-{'' if stop is None else stop - 1}"}
+
+    @staticmethod
+    def part(data: bytes, tag: str, content_range: str | None) -> ObjectPart:
+        """What came, and of how many bytes it is a part: all of them where ``Content-Range`` does not say."""
+        whole = (content_range or "").rpartition("/")[2]
+        return ObjectPart(data, tag, int(whole) if whole.isdigit() else len(data))
+
+    @staticmethod
+    def mark(metadata: Mapping[str, str] | None) -> str:
+        """The mark that an object was written with; stores change the case of names."""
+        return {name.lower(): value for name, value in (metadata or {}).items()}.get(MARK, "")
 
 
 class Retry:

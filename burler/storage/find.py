@@ -20,6 +20,7 @@ from burler.errors import BurlerError, FileError, MissingExtra
 from burler.extras import require, require_store
 from burler.localfile import Cures
 from burler.storage import times
+from burler.storage.base import is_hidden
 from burler.storage.faults import fact, is_gone, open_filesystem
 from burler.storage.location import Words, hide_options, is_web, printable, shown, without_query
 
@@ -64,7 +65,7 @@ class File:
     def label(self) -> str:
         """The name as states and rows show it: without the query of a web address, which may be signed, and in letters
         that can be written."""
-        return printable(without_query(self.name) if self.path.startswith(("http://", "https://")) else self.name)
+        return printable(without_query(self.name) if is_web(self.path) else self.name)
 
     @property
     def is_told(self) -> bool:
@@ -166,10 +167,8 @@ def _store_of(pattern: str, storage_options: Mapping[str, Any] | None) -> tuple[
     hide_options(storage_options or {})
     try:
         return open_filesystem(pattern, storage_options or {}, _WORDS)
-    except MissingExtra:
-        raise
     except BurlerError as error:
-        raise FileError(str(error)) from None
+        raise error if isinstance(error, MissingExtra) else FileError(str(error)) from None
 
 
 def _followed(store: Any, infos: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -200,7 +199,8 @@ def _asked(store: Any, info: dict[str, Any]) -> dict[str, Any]:
 
 def _file(store: Any, info: Mapping[str, Any], root: str, pattern: str) -> File | None:
     path = str(info["name"])
-    if info.get("type") != "file" or PurePosixPath(path).name.startswith("."):
+    # Of folders too a store's own files are hidden; here a pattern names the folders.
+    if info.get("type") != "file" or is_hidden(PurePosixPath(path).name):
         return None
     name = path[len(root) :] if path.startswith(root) else path
     size = info.get("size")
@@ -214,11 +214,8 @@ def _file(store: Any, info: Mapping[str, Any], root: str, pattern: str) -> File 
 def _folder(path: str) -> str:
     """The folder that all files of a pattern share, with the slash at its end. That of a web address is above its
     query."""
-    marks = _marks_of(path)
-    first = min((path.find(mark) for mark in marks if mark in path), default=len(path))
-    if "?" not in marks:
-        first = min(first, len(without_query(path)))
-    return path[: path.rfind("/", 0, first) + 1]
+    end = len(without_query(path)) if is_web(path) else len(path)
+    return path[: path.rfind("/", 0, min(_first_mark(path), end)) + 1]
 
 
 def _listed(store: Any, path: str, pattern: str) -> list[dict[str, Any]] | None:
@@ -229,11 +226,7 @@ def _listed(store: Any, path: str, pattern: str) -> list[dict[str, Any]] | None:
     """
     try:
         store.invalidate_cache()  # a listing of an earlier run in this process
-        if not _has_magic(path):
-            return _one(store, path)
-        if _has_a_find_of_its_own(store):
-            return list(store.glob(path, detail=True).values())
-        return _matching(store, path)
+        return _one(store, path) if _first_mark(path) == len(path) else _matching(store, path)
     except FileNotFoundError as error:
         if is_gone(error):
             return None
@@ -242,14 +235,11 @@ def _listed(store: Any, path: str, pattern: str) -> list[dict[str, Any]] | None:
         raise _failed(pattern, error) from None
 
 
-def _has_magic(path: str) -> bool:
-    """Whether a path is a pattern. ``?`` begins the query of a web address."""
-    return any(mark in path for mark in _marks_of(path))
-
-
-def _marks_of(path: str) -> str:
-    """The letters that make a path a pattern."""
-    return "*[" if path.startswith(("http://", "https://")) else "*?["
+def _first_mark(path: str) -> int:
+    """Where the first of the letters stands that make a path a pattern; its length if none does. ``?`` begins the query
+    of a web address."""
+    found = re.search(r"[*[]" if is_web(path) else r"[*?[]", path)
+    return found.start() if found else len(path)
 
 
 def _failed(pattern: str, error: BaseException) -> FileError:
@@ -264,8 +254,8 @@ def _one(store: Any, path: str) -> list[dict[str, Any]] | None:
         if not is_gone(error):
             raise
     folder = path.rpartition("/")[0]
-    is_web = path.startswith(("http://", "https://"))  # they have no folders
-    return [] if is_web or not folder or _has_a_find_of_its_own(store) or store.isdir(folder) else None
+    # Web servers and object stores have no folders.
+    return [] if is_web(path) or not folder or _has_a_find_of_its_own(store) or store.isdir(folder) else None
 
 
 def _has_a_find_of_its_own(store: Any) -> bool:
@@ -285,19 +275,33 @@ def _matching(store: Any, path: str) -> list[dict[str, Any]]:
     """The same as ``store.glob``, with its errors."""
     from fsspec.utils import glob_translate
 
-    first = min(path.find(mark) for mark in _marks_of(path) if mark in path)
+    first = _first_mark(path)
     cut = path.rfind("/", 0, first) + 1
     depth = None if "**" in path else path[cut:].count("/") + 1
+    if first > cut and _has_a_find_of_its_own(store):  # it asks for the names that begin so alone
+        return list(store.glob(path, detail=True).values())
     fits = re.compile(glob_translate(path)).match
-    found = {info["name"]: info for info in _below(store, path[:cut], depth, top=True) if fits(info["name"])}
+    found = {info["name"]: info for info in below(store, path[:cut], depth) if fits(info["name"])}
     return [found[name] for name in sorted(found)]
+
+
+def below(store: Any, folder: str, depth: int | None = None) -> Iterator[dict[str, Any]]:
+    """What a store of fsspec's has in a folder and the folders below it, so many levels deep; None: all.
+
+    Raises:
+        FileNotFoundError: there is no such folder. And what the store raises, where its own ``find`` leaves out what
+            can't be listed.
+    """
+    if depth is None and _has_a_find_of_its_own(store):
+        return iter(store.find(folder, detail=True, withdirs=True).values())
+    return _below(store, folder, depth, top=True)
 
 
 def _below(
     store: Any, folder: str, depth: int | None, *, top: bool = False, above: tuple[str, ...] = ()
 ) -> Iterator[dict[str, Any]]:
-    """What is in a folder and the folders below it, so many levels deep; None: all. ``above``: the folders of the
-    links on the way there; what is behind one says so (``linked``)."""
+    """``below``, folder by folder. ``above``: the folders of the links on the way there; what is behind one says so
+    (``linked``)."""
     try:
         infos = store.ls(store._strip_protocol(folder), detail=True)
     except FileNotFoundError as error:

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, TypeVar, cast
 
 from burler.errors import UsageError
-from burler.storage.base import UNKNOWN_TIME, StoredFile, hidden_name
+from burler.localfile import hidden_name
+from burler.storage.base import UNKNOWN_TIME, StoredFile
 from burler.storage.bucket import FilesystemBucket, ObjectInfo, ObjectPart, Verdict
-from burler.storage.faults import open_filesystem
+from burler.storage.faults import is_gone, open_filesystem
+from burler.storage.find import below
 from burler.storage.location import Location
 from burler.storage.times import modified_seconds
 
@@ -114,13 +116,15 @@ class FsspecBucket(FilesystemBucket):
         plain = prefix.strip("/")
         files = []
         try:
-            few = {} if most is None else {"maxdepth": 1, "withdirs": True}
-            found = self._fs.find(prefix.rstrip("/"), detail=True, **few)
-        except FileNotFoundError:
-            return [], ""
-        for name, about in found.items():
+            found = list(below(self._fs, prefix.rstrip("/"), None if most is None else 1))
+        except FileNotFoundError as error:
+            if is_gone(error):
+                return [], ""
+            raise
+        for about in found:
+            name = about["name"]
             inside = name[name.index(plain) + len(plain) :].strip("/")  # some lead with a slash of their own
-            if inside:
+            if inside and (about["type"] != "directory" or most is not None):
                 modified = modified_seconds(self._fs, about)
                 moment = UNKNOWN_TIME if modified is None else modified
                 files.append(StoredFile(prefix + inside, int(about.get("size") or 0), moment))

@@ -14,13 +14,10 @@ from typing import Any, BinaryIO
 from burler import times
 from burler.storage.base import StoredFile
 from burler.storage.bucket import MARK, FilesystemBucket, ObjectInfo, ObjectPart, Verdict
-from burler.storage.faults import open_filesystem
 from burler.storage.location import Location
 
 PART_BYTES = 16 << 20
 """What is sent at once of a data file, and held in memory: a multiple of 256 KiB."""
-_SECONDS = 60.0
-_SLOWEST_BYTES_A_SECOND = 50_000
 _BUSY = (408, 409, 429)
 _NONE = "0"  # the generation of what is not there
 _KIND = "application/octet-stream"
@@ -54,17 +51,15 @@ class GcsBucket(FilesystemBucket):
 
     def get(self, key: str, start: int, stop: int | None) -> ObjectPart:
         """See ``Bucket.get``."""
-        part = {} if not start and stop is None else {"Range": f"bytes={start}-{'' if stop is None else stop - 1}"}
         size = PART_BYTES if stop is None else stop - start
-        headers, data = self._call("GET", self._object, key, size=size, alt="media", headers=part)
-        whole = headers.get("Content-Range", "").rpartition("/")[2]
+        headers, data = self._call("GET", self._object, key, size=size, alt="media", headers=self.range(start, stop))
         tag = headers.get("X-Goog-Generation") or self.head(key).tag  # imitations leave it out
-        return ObjectPart(data, tag, int(whole) if whole.isdigit() else len(data))
+        return self.part(data, tag, headers.get("Content-Range"))
 
     def head(self, key: str) -> ObjectInfo:
         """See ``Bucket.head``."""
         found = self._json("GET", self._object, key, fields="generation,size,metadata")
-        return ObjectInfo(str(found["generation"]), int(found["size"]), (found.get("metadata") or {}).get(MARK, ""))
+        return ObjectInfo(str(found["generation"]), int(found["size"]), self.mark(found.get("metadata")))
 
     def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:
         """See ``Bucket.put``. A data file that is big goes in parts, under the condition with which it was begun."""
@@ -141,7 +136,7 @@ class GcsBucket(FilesystemBucket):
         return json.loads(self._call(*args, **more)[1])
 
     def _call(self, method: str, path: str, *args: str, size: int = 0, **more: Any) -> Any:
-        return self._fs.call(method, path, *args, timeout=_SECONDS + size / _SLOWEST_BYTES_A_SECOND, **more)
+        return self._fs.call(method, path, *args, timeout=self.seconds(size), **more)
 
 
 class _Body(io.BytesIO):
@@ -156,10 +151,7 @@ def connect(location: Location) -> tuple[GcsBucket, str]:
     library = logging.getLogger("gcsfs")
     if library.level == logging.NOTSET:  # it prints a traceback for each answer that is no success
         library.setLevel(logging.CRITICAL)
-    options = {"use_listings_cache": False, **location.options}
-    opened, path = open_filesystem(location.url, options, location.words, own=True)
-    bucket, _, inside = path.partition("/")
-    return GcsBucket(opened, bucket), inside.strip("/")
+    return GcsBucket.open(location)
 
 
 def _seconds_of(text: str) -> float:

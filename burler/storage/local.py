@@ -11,7 +11,6 @@ ends: so others can tell what a killed one has left from what is being written j
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import weakref
@@ -26,9 +25,11 @@ from burler.localfile import (
     create_file,
     errors,
     hidden_file,
+    hidden_name,
     locked_beside,
     make_folder,
     sync_path,
+    take_name,
     try_lock,
 )
 from burler.storage.base import (
@@ -39,13 +40,9 @@ from burler.storage.base import (
     StoredFile,
     check_folder,
     check_path,
-    hidden_name,
     is_hidden,
 )
 from burler.storage.location import Words
-
-_NO_LINKS = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EPERM, errno.ENOSYS, errno.EMLINK}
-_CLAIM = "0" * 16
 
 
 class LocalStore(FileStore):
@@ -252,7 +249,7 @@ class NewLocalFile:
         target = self._store._resolve(path)
         with self._store._errors(target, "written"):
             file.sync()
-            _take_name(file.path, target)
+            take_name(file.path, target)
             self.discard()
             _sync_after(target, self._store._words.cures.other)
 
@@ -285,22 +282,6 @@ def _throw_away(file: HiddenFile, pid: int) -> None:
     """Remove a file that nobody will finish; in a forked process it is its parent's."""
     if os.getpid() == pid:
         file.discard()
-
-
-def _take_name(hidden: Path, target: Path) -> None:
-    """Give a file its name in one step, if that is free. Where there are no hard links it is renamed, under a claim
-    that one process alone gets."""
-    try:
-        os.link(hidden, target)
-        return
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-    with hidden_file(target, name=hidden_name(target.name, _CLAIM)) as claim:
-        try_lock(claim.fd, wait=True)
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-        hidden.rename(target)
 
 
 def _if_dead(path: Path, *, old: bool = False, remove: bool = False) -> int | None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from burler.errors import StorageError
+from burler.localfile import hidden_name
 from burler.storage.base import (
     Blob,
     Conflict,
@@ -29,7 +30,6 @@ from burler.storage.base import (
     StoredFile,
     check_folder,
     check_path,
-    hidden_name,
     is_hidden,
 )
 from burler.storage.bucket import ABSENT, START_PATIENCE_SECONDS, Bucket, ObjectInfo, ObjectPart, Retry, Verdict

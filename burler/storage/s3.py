@@ -14,16 +14,14 @@ from typing import Any, BinaryIO
 
 from burler.storage.base import StoredFile
 from burler.storage.bucket import ABSENT, MARK, FilesystemBucket, ObjectInfo, ObjectPart, Retry, Upload, Verdict
-from burler.storage.faults import open_filesystem, store_code
+from burler.storage.faults import store_code
 from burler.storage.location import Location
 
 PART_BYTES = 16 << 20
 """What is sent at once of a data file, and held in memory."""
 _MOST_PUT_BYTES = 5 << 30
 _MOST_PARTS = 10_000
-_SECONDS = 60.0
 _READ_WHOLE_BYTES = 8 << 20  # of what is read whole: so much time is given
-_SLOWEST_BYTES_A_SECOND = 50_000
 
 _VERDICTS = {
     "NoSuchKey": Verdict.MISSING,
@@ -79,17 +77,15 @@ class S3Bucket(FilesystemBucket):
         """See ``Bucket.get``."""
         from fsspec.asyn import sync
 
-        part = {} if not start and stop is None else {"Range": f"bytes={start}-{'' if stop is None else stop - 1}"}
-        what = {"Bucket": self._bucket, "Key": key, **part}
+        what = {"Bucket": self._bucket, "Key": key, **self.range(start, stop)}
         size = _READ_WHOLE_BYTES if stop is None else stop - start
-        found: ObjectPart = sync(self._fs.loop, _read, self._fs, what, timeout=_seconds(size))
+        found: ObjectPart = sync(self._fs.loop, _read, self._fs, what, timeout=self.seconds(size))
         return found
 
     def head(self, key: str) -> ObjectInfo:
         """See ``Bucket.head``."""
         found = self._call("head_object", Key=key)
-        marks = {name.lower(): value for name, value in (found.get("Metadata") or {}).items()}
-        return ObjectInfo(found["ETag"], found["ContentLength"], marks.get(MARK, ""))
+        return ObjectInfo(found["ETag"], found["ContentLength"], self.mark(found.get("Metadata")))
 
     def put(self, key: str, body: BinaryIO, size_bytes: int, *, mark: str, condition: str | None) -> str:
         """See ``Bucket.put``. A data file that is big goes in parts; what replaces another object goes at once, since
@@ -179,7 +175,7 @@ class S3Bucket(FilesystemBucket):
         return Verdict.WRONG if gone else self.verdict(error)
 
     def _call(self, method: str, *, size: int = 0, **more: Any) -> Any:
-        return self._fs.call_s3(method, timeout=_seconds(size), Bucket=self._bucket, **more)
+        return self._fs.call_s3(method, timeout=self.seconds(size), Bucket=self._bucket, **more)
 
 
 async def _read(filesystem: Any, what: Mapping[str, Any]) -> ObjectPart:
@@ -188,19 +184,13 @@ async def _read(filesystem: Any, what: Mapping[str, Any]) -> ObjectPart:
         data = await found["Body"].read()
     finally:
         found["Body"].close()
-    size = found.get("ContentRange", "").rpartition("/")[2]
-    return ObjectPart(data, found["ETag"], int(size) if size.isdigit() else len(data))
+    return S3Bucket.part(data, found["ETag"], found.get("ContentRange"))
 
 
 def _is_broken_off(error: BaseException) -> bool:
     """Whether an answer began and broke off; aiohttp has errors of its own for that."""
     kinds = type(error).__mro__
     return any(kind.__module__.startswith("aiohttp.") and kind.__name__ == "ClientError" for kind in kinds)
-
-
-def _seconds(size_bytes: int) -> float:
-    """How long one request may take."""
-    return _SECONDS + size_bytes / _SLOWEST_BYTES_A_SECOND
 
 
 def connect(location: Location) -> tuple[S3Bucket, str]:
@@ -211,8 +201,6 @@ def connect(location: Location) -> tuple[S3Bucket, str]:
         **{name: value for name, value in (config.get("retries") or {}).items() if name != "max_attempts"},
         "total_max_attempts": 1,
     }
-    options = {"use_listings_cache": False, **location.options, "config_kwargs": config}
-    opened, path = open_filesystem(location.url, options, location.words, own=True)
-    opened.retries = 1
-    bucket, _, inside = path.partition("/")
-    return S3Bucket(opened, bucket), inside.strip("/")
+    bucket, inside = S3Bucket.open(location, config_kwargs=config)
+    bucket._fs.retries = 1
+    return bucket, inside

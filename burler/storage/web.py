@@ -33,12 +33,8 @@ class ReadFault(Exception):
         self.cure, self.status, self.is_stranger = cure, status, is_stranger
 
 
-class Refused(Exception):
+class Refused(ReadFault):
     """Something that may not be read. ``cure``: what to do if it should be."""
-
-    def __init__(self, fact: str, cure: str) -> None:
-        super().__init__(fact)
-        self.cure = cure
 
 
 class Gate(Protocol):
@@ -81,7 +77,7 @@ class WebFile(io.RawIOBase):
         headers: for the one origin that may see them (see ``Gate.is_home``).
 
     Raises:
-        ReadFault: it can't be read; so does reading later on. Refused: it may not.
+        ReadFault: it can't be read, or may not; so does reading later on.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], gate: Gate) -> None:
@@ -121,7 +117,7 @@ def size_of(url: str, headers: Mapping[str, str], gate: Gate) -> int | None:
     """The size of a file by a GET for its first byte: a URL that is signed for GET is good for nothing else.
 
     Raises:
-        ReadFault, Refused: see ``WebFile``.
+        ReadFault: see ``WebFile``.
     """
     with _asked(url, headers, gate, {"Range": "bytes=0-0"}) as response:
         if response.status_code == 200:

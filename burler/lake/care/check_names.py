@@ -10,7 +10,8 @@ from burler.lake.care.findings import Finding, finding
 from burler.lake.care.listed import LakeListing
 from burler.lake.care.locks import guarded
 from burler.lake.care.places import Place
-from burler.storage.base import TEMPORARY, Store, StoredFile
+from burler.localfile import TEMPORARY
+from burler.storage.base import Store, StoredFile
 
 LEFTOVER_SECONDS = 86_400.0
 """A hidden file that did not change for so long is no file that is being written."""

@@ -23,7 +23,8 @@ from burler.lake.care.removing import forget, is_gone, remove_unlisted
 from burler.lake.manifests import replaced
 from burler.lake.measure import DamagedFile
 from burler.lake.snapshot import Snapshot
-from burler.storage.base import TEMPORARY, Conflict, OutcomeUnknown, Store, StoredFile
+from burler.localfile import TEMPORARY
+from burler.storage.base import Conflict, OutcomeUnknown, Store, StoredFile
 
 OLDER_THAN_SECONDS = 7 * 86_400.0
 
