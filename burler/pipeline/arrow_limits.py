@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.schema.merge_flat import ALSO, CONSTRAINTS
+from burler.schema.overlay import ALSO, CONSTRAINTS
 
 Limit = Callable[[Any], bool]
 """Whether an array surely keeps a constraint. No is no verdict: then each value is looked at."""

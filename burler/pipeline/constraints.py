@@ -13,8 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 from burler.regex import compile_pattern
-from burler.schema.merge_flat import ALSO as ALSO
-from burler.schema.merge_flat import CONSTRAINTS as CONSTRAINTS
+from burler.schema.overlay import ALSO as ALSO
+from burler.schema.overlay import CONSTRAINTS as CONSTRAINTS
 
 _WIDEST = 10_000  # digits between two numbers of which one may be a multiple of the other
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from burler.schema.merge_flat import CONSTRAINTS as CONSTRAINTS
+from burler.schema.overlay import CONSTRAINTS as CONSTRAINTS
 
 
 @dataclass(frozen=True, slots=True)

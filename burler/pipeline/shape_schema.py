@@ -13,7 +13,7 @@ from typing import Any
 
 from burler.pipeline.shape_values import ANYTHING, DROPPED, types_of
 from burler.regex import compile_pattern
-from burler.schema.merge_flat import ALSO, CONSTRAINTS, flat, overlay
+from burler.schema.overlay import ALSO, CONSTRAINTS, flat, overlay
 
 _CHOOSING = {"not", ALSO, *CONSTRAINTS}  # by these a branch may refuse what the next one takes
 _NOTES = ("title", "description", "$comment", "examples", "default")

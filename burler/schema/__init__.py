@@ -3,10 +3,9 @@
 What to open for what:
 
     coerce, sources                   what an author may give; schema files
-    documents, documents_*            JSON and YAML, from files and by http: limits, broken and hostile input
+    documents, documents_yaml         JSON and YAML, from files and by http: limits, broken and hostile input
     refs, targets                     references: replacing them, what they point to
-    merge, merge_values, merge_rules  two schemas as one: allOf, keywords beside a reference; what must stand in allOf
-    merge_flat                        the same laid flat, for shaping
+    merge, overlay                    two schemas as one: allOf, keywords beside a reference; the same laid flat
     type_names                        types and formats that do not exist
     infer, infer_types                a schema from records: the functions; what was seen at each place
     infer_read, infer_collect, infer_formats        samples as they lie about; rows and messages in them; dates

@@ -12,53 +12,27 @@ field could ever fit. Here an object that either side closes has the fields that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
-from burler.schema.merge_rules import (
-    ARRAY,
-    NAMED,
-    OBJECT,
-    SEES_ALL,
-    extra_of,
-    is_unclear,
-    matches_literal,
-    must_stand,
-    sees_all,
-)
-from burler.schema.merge_values import (
-    DIFFERENT,
-    common_multiple,
-    common_types,
-    common_values,
-    distinct,
-    is_mapping_or_none,
-    is_plain_type,
-    larger,
-    mapping,
-    parts_of,
-    same,
-    smaller,
-    tighter,
-    types_named,
-    united,
-)
+from burler.schema_tree import types_of
 
-Merge = Callable[[Any, Any], Any]
+OBJECT = ("properties", "patternProperties", "additionalProperties")
+ARRAY = ("items", "prefixItems", "additionalItems")
+NAMED = ("dependencies", "dependentSchemas", "dependentRequired")
+SEES_ALL = ("unevaluatedProperties", "unevaluatedItems")
+"""These judge what all keywords beside them, and below them in allOf, leave over; a merge would show them more."""
+_SEEN = frozenset((*SEES_ALL, *OBJECT, *ARRAY, *NAMED, "allOf", "anyOf", "oneOf", "if", "contains"))
+_LITERAL = re.compile(r"\^?[A-Za-z0-9_ :/@#=~-]*\$?")  # patterns that mean just what they say
 
-_PLAIN: dict[str, Merge] = {
-    "required": united,
-    "enum": common_values,
-    "multipleOf": common_multiple,
-    "minLength": larger,
-    "minItems": larger,
-    "minProperties": larger,
-    "maxLength": smaller,
-    "maxItems": smaller,
-    "maxProperties": smaller,
-    "uniqueItems": lambda one, two: one or two,
-}
+DIFFERENT = object()
+"""No one value says both."""
+_LARGEST = 2**63
+
 # Keywords of which a schema can hold one: equal in both, or left standing. Those in one tuple belong together.
 _SINGLE = (
     *(("pattern",), ("const",), ("not",), ("anyOf",), ("oneOf",), ("contentEncoding",), ("contentMediaType",)),
@@ -69,6 +43,8 @@ _SINGLE = (
 )
 _BOUNDS = (("minimum", "exclusiveMinimum", True), ("maximum", "exclusiveMaximum", False))
 _MOST_ROUNDS = 8
+
+Merge = Callable[[Any, Any], Any]
 
 
 def merge_all(parts: Iterable[Any], node: Mapping[str, Any]) -> Any:
@@ -207,10 +183,10 @@ class _Merging:
         if not self._both("type"):
             return
         one, two = self.base["type"], self.over["type"]
-        common = common_types(types_named(self.base), types_named(self.over))
+        common = common_types(types_of(self.base), types_of(self.over))
         if not common or not (is_plain_type(one) and is_plain_type(two)):
             self._take("type", lambda one, two: DIFFERENT)
-        elif set(common) != set(types_named(self.over)):
+        elif set(common) != set(types_of(self.over)):
             self.out["type"] = common[0] if len(common) == 1 else common
 
     def _bound(self, bound: str, exclusive: str, *, is_lower: bool) -> None:
@@ -316,3 +292,195 @@ def _under(node: Mapping[str, Any], fields: Mapping[str, Any]) -> Mapping[str, A
         name: sub if name in known or any(matches_literal(pattern, name) for pattern in patterns) else merge(extra, sub)
         for name, sub in fields.items()
     }
+
+
+# ---- keywords that reach beyond their own schema: what two schemas say of fields that one of them does not declare ---
+
+
+def sees_all(part: Any) -> bool:
+    """Whether a schema judges what its other keywords leave over."""
+    return isinstance(part, Mapping) and any(key in part for key in SEES_ALL)
+
+
+def must_stand(part: Any, others: Iterable[Any]) -> bool:
+    """Whether a schema would judge more if it were merged with one of the others."""
+    return sees_all(part) and any(isinstance(other, Mapping) and not _SEEN.isdisjoint(other) for other in others)
+
+
+def extra_of(node: Mapping[str, Any]) -> Any:
+    """What a schema asks of fields that it does not know."""
+    return node.get("additionalProperties", True)
+
+
+def is_unclear(node: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
+    """Whether it can't be told, for one of these fields, if a pattern takes it from ``node``'s rule for further ones.
+
+    No regular expression of a document is run on its names: one of ten letters can take years.
+    """
+    extra, known = extra_of(node), mapping(node.get("properties"))
+    if not isinstance(extra, Mapping) or not extra or all(name in known for name in fields):
+        return False
+    patterns = mapping(node.get("patternProperties"))
+    return not all(isinstance(pattern, str) and _LITERAL.fullmatch(pattern) for pattern in patterns)
+
+
+def matches_literal(pattern: str, name: str) -> bool:
+    """Whether a pattern, which is not ``is_unclear``, is found in a name."""
+    begins, ends = pattern.startswith("^"), pattern.endswith("$")
+    text = pattern.removeprefix("^").removesuffix("$")
+    if begins and ends:
+        return name == text
+    return name.startswith(text) if begins else name.endswith(text) if ends else text in name
+
+
+# ---- the values of single keywords, of two schemas at once -----------------------------------------------------------
+
+
+def same(one: Any, two: Any) -> bool:
+    """Whether two JSON values are equal; ``true`` is not 1, and 1.0 is."""
+    if one is two:
+        return True
+    if isinstance(one, bool) or isinstance(two, bool):
+        return False
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        return one.keys() == two.keys() and all(same(value, two[key]) for key, value in one.items())
+    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
+        return len(one) == len(two) and all(map(same, one, two))
+    return bool(one == two)
+
+
+def key_of(value: Any) -> Any:
+    """Something hashable that two values have in common exactly when they are the ``same``."""
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, bool):
+        return (bool, value)
+    if isinstance(value, Mapping):
+        return (dict, frozenset((name, key_of(part)) for name, part in value.items()))
+    if isinstance(value, list | tuple):
+        return (list, tuple(map(key_of, value)))
+    try:
+        hash(value)
+    except TypeError:  # nothing that JSON has
+        return (id, id(value))
+    return (None, value)
+
+
+def common_types(one: Sequence[str], two: Sequence[str]) -> list[str]:
+    """The types that both name; an integer is a number."""
+    fits = [name for name in two if name in one or (name == "integer" and "number" in one)]
+    return fits + [name for name in one if name == "integer" and "number" in two and name not in fits]
+
+
+def united(one: Any, two: Any) -> Any:
+    """All names of both, each once."""
+    if not isinstance(one, list | tuple) or not isinstance(two, list | tuple):
+        return DIFFERENT
+    return distinct([*one, *two])
+
+
+def common_values(one: Any, two: Any) -> Any:
+    """The choices that both offer."""
+    if not isinstance(one, list | tuple) or not isinstance(two, list | tuple):
+        return DIFFERENT
+    known = set(map(key_of, one))
+    return [value for value in two if key_of(value) in known] or DIFFERENT
+
+
+def larger(one: Any, two: Any) -> Any:
+    """The larger of two numbers."""
+    return max(one, two) if _are_numbers((one, two)) else DIFFERENT
+
+
+def smaller(one: Any, two: Any) -> Any:
+    """The smaller of two numbers."""
+    return min(one, two) if _are_numbers((one, two)) else DIFFERENT
+
+
+def common_multiple(one: Any, two: Any) -> Any:
+    """The least number that both divide, if it is one of the two or an integer (others have no exact text) that
+    JSON's readers can hold."""
+    if not _are_numbers((one, two)) or not (0 < one < math.inf and 0 < two < math.inf):
+        return DIFFERENT
+    first, second = (Fraction(number if isinstance(number, int) else str(number)) for number in (one, two))
+    product = Fraction(
+        math.lcm(first.numerator * second.denominator, second.numerator * first.denominator),
+        first.denominator * second.denominator,
+    )
+    for given, exact in ((one, first), (two, second)):
+        if product == exact:
+            return given
+    return int(product) if product.denominator == 1 and product < _LARGEST else DIFFERENT
+
+
+def tighter(one: tuple[Any, Any], two: tuple[Any, Any], *, is_lower: bool) -> Any:
+    """The tighter of two (bound, exclusive bound) pairs, or ``DIFFERENT``.
+
+    ``exclusive`` is a number of its own, or, as draft 4 has it, says whether the bound itself is left out. A pair
+    that comes back may hold both numbers: then both hold.
+    """
+    is_old = [isinstance(pair[1], bool) for pair in (one, two)]
+    numbers = [value for pair in (one, two) for value in pair if value is not None and not isinstance(value, bool)]
+    if not _are_numbers(numbers) or (any(is_old) and any(_is_new(pair) for pair in (one, two))):
+        return DIFFERENT
+    pick = max if is_lower else min
+    if not any(is_old):
+        bounds = [value for value in (one[0], two[0]) if value is not None]
+        exclusive = [value for value in (one[1], two[1]) if value is not None]
+        return (pick(bounds) if bounds else None, pick(exclusive) if exclusive else None)
+    pairs = [pair for pair in (one, two) if pair[0] is not None]
+    if not pairs:
+        return (None, None)
+    best = pick(pair[0] for pair in pairs)
+    return (best, True if any(pair[1] is True and pair[0] == best for pair in pairs) else None)
+
+
+def _is_new(pair: tuple[Any, Any]) -> bool:
+    return pair[1] is not None and not isinstance(pair[1], bool)
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def distinct(parts: Iterable[Any]) -> list[Any]:
+    """Each value once: the first of those that are the ``same``."""
+    found: dict[Any, Any] = {}
+    for part in parts:
+        found.setdefault(key_of(part), part)
+    return list(found.values())
+
+
+def parts_of(node: Mapping[str, Any]) -> list[Any]:
+    """The parts of a schema's ``allOf``; what is no list stands as a part of its own."""
+    parts = node.get("allOf", [])
+    return parts if isinstance(parts, list) else [{"allOf": parts}]
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value if it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def is_mapping_or_none(value: Any) -> bool:
+    """Whether names to schemas can be read from it."""
+    return value is None or isinstance(value, Mapping)
+
+
+def is_plain_type(value: Any) -> bool:
+    """Whether it is a type or a list of types (draft 3 also had schemas there)."""
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value))
+
+
+_PLAIN: dict[str, Merge] = {
+    "required": united,
+    "enum": common_values,
+    "multipleOf": common_multiple,
+    "minLength": larger,
+    "minItems": larger,
+    "minProperties": larger,
+    "maxLength": smaller,
+    "maxItems": smaller,
+    "maxProperties": smaller,
+    "uniqueItems": lambda one, two: one or two,
+}

@@ -164,44 +164,33 @@ class _Resolver:
         return out
 
     def _reference(self, node: Mapping[str, Any], word: str, place: str, scope: Scope, level: int) -> Any:
-        """What a reference points to, with what stands beside it. References to references are followed in a loop."""
-        outer_peak, self._peak = self._peak, level
-        hops: list[tuple[tuple[int, str, str] | None, Any, int]] = []
-        while True:
-            beside = {key: value for key, value in node.items() if key not in (word, "$id", "id")}
-            layer = self.walk(beside, place, scope, level) if beside else {}
-            target = self._find(node[word], word, scope)
-            key = (id(target.node), target.scope.uri, place)
-            if key in self._active:
-                self._fail_cycle(key, target.label)
-            if key in self._known:
-                value, size, height = self._known[key]
-                self.shares = True
-                self._add(size)
-                self._peak = max(self._peak, level + height)
-                if self._peak > MOST_LEVELS:
-                    self.too_deep()
-                hops.append((None, layer, 0))
-                break
-            hops.append((key, layer, self._count))
+        """What a reference points to, with what stands beside it."""
+        beside = {key: value for key, value in node.items() if key not in (word, "$id", "id")}
+        layer = self.walk(beside, place, scope, level) if beside else {}
+        target = self._find(node[word], word, scope)
+        key = (id(target.node), target.scope.uri, place)
+        if key in self._active:
+            self._fail_cycle(key, target.label)
+        if key in self._known:
+            value, size, height = self._known[key]
+            self.shares = True
+            self._add(size)
+            self._peak = max(self._peak, level + height)
+            if self._peak > MOST_LEVELS:
+                self.too_deep()
+        else:
+            outer_peak, self._peak, before = self._peak, level, self._count
             self._active[key] = target.label
-            node, scope = target.node, target.scope
-            following = next((each for each in _WORDS if isinstance(node, Mapping) and each in node), None)
-            if following is None:
-                value = self.walk(node, place, scope, level)
-                break
-            word = following
-        for key_or_none, layer, count in reversed(hops):
-            if key_or_none is not None:
-                del self._active[key_or_none]
-                self._known[key_or_none] = value, self._count - count, self._peak - level
-            if layer is False:
-                value = False
-            elif layer and (place == SCHEMA or isinstance(value, dict)):
-                self.shares = True
-                value = merge_all([value], layer) if place == SCHEMA else {**value, **layer}
-        self._peak = max(self._peak, outer_peak)
-        return value
+            value = self.walk(target.node, place, target.scope, level)
+            del self._active[key]
+            self._known[key] = value, self._count - before, self._peak - level
+            self._peak = max(self._peak, outer_peak)
+        if layer is False:
+            return False
+        if not layer or not (place == SCHEMA or isinstance(value, dict)):
+            return value
+        self.shares = True
+        return merge_all([value], layer) if place == SCHEMA else {**value, **layer}
 
     def _find(self, reference: Any, word: str, scope: Scope) -> Target:
         if not isinstance(reference, str):

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from burler.schema.merge_rules import sees_all
-from burler.schema.merge_values import distinct, is_plain_type, mapping
+from burler.schema.merge import distinct, is_plain_type, mapping, sees_all
 from burler.schema_tree import type_of, types_of
 
 _MAPS = ("properties", "patternProperties")

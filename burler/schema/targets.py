@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit, uses_relative
+from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
 
 from burler.schema.documents import fetch, read_file, shown
 from burler.schema_tree import DATA, OTHER, SCHEMA, below, step, tokens
@@ -19,6 +19,8 @@ from burler.suggest import did_you_mean
 
 MOST_FETCHED = 100
 """Documents by http, for one schema."""
+
+_INTO_A_FILE = "Put the schema into a file, burler.json_file('...'), or name folders by shared=[...]."
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +101,6 @@ class Index:
     document: Document
     resources: dict[str, Scope] = field(default_factory=dict)
     anchors: dict[tuple[str, str], tuple[Any, Scope]] = field(default_factory=dict)
-    dynamic: set[tuple[str, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         doubtful: list[tuple[Any, Scope]] = []
@@ -138,8 +139,6 @@ class Index:
         for name in names:
             if isinstance(name, str) and name and not name.startswith("/"):
                 self.anchors.setdefault((inner.uri, name), (node, inner))
-        if isinstance(node.get("$dynamicAnchor"), str):
-            self.dynamic.add((inner.uri, node["$dynamicAnchor"]))
         return inner
 
 
@@ -188,7 +187,13 @@ class Library:
 
     def dynamic_anchors(self, name: str) -> int:
         """How many schemas, of all that were read, have this ``$dynamicAnchor``."""
-        return sum(name == anchor for document in self._all for _, anchor in document.index().dynamic)
+        named = (
+            one
+            for document in self._all
+            for (_, anchor), (one, _) in document.index().anchors.items()
+            if anchor == name
+        )
+        return sum(node.get("$dynamicAnchor") == name for node in named)
 
     # ---- inside a document -----------------------------------------------------------------------
 
@@ -250,10 +255,7 @@ class Library:
         if scheme == "file" and origin.remote:
             raise Unfound("points to a file, which a schema that came by http may not do.")
         if scheme == "file" and origin.path is None:  # made at run time, perhaps of what a server said
-            raise Unfound(
-                "points to a file, which a schema that stands in no file may not do. "
-                "Put the schema into a file, burler.json_file('...'), or name folders by shared=[...]."
-            )
+            raise Unfound(f"points to a file, which a schema that stands in no file may not do. {_INTO_A_FILE}")
         paths = [] if origin.remote else self._paths(uri, scheme, relative, origin)
         for path in paths:
             if _is_there(path):
@@ -270,10 +272,7 @@ class Library:
             cure = "is the name right?" if self._shared else "name further folders by shared=[...]."
             raise Unfound(f"{missing}; {cure}")
         if not scheme:
-            raise Unfound(
-                "points to a file, and it is not known which folder that counts from. "
-                "Put the schema into a file, burler.json_file('...'), or name folders by shared=[...]."
-            )
+            raise Unfound(f"points to a file, and it is not known which folder that counts from. {_INTO_A_FILE}")
         raise Unfound("points to an address that no schema declares as its $id.")
 
     def _paths(self, uri: str, scheme: str, relative: str | None, origin: Document) -> list[Path]:
@@ -348,18 +347,12 @@ def _is_there(path: Path) -> bool:
 
 def join(base: str, reference: str) -> str:
     """An address that counts from another one; without fragment, in one spelling."""
-    scheme = urlsplit(base).scheme
-    if base and "://" in base and scheme not in uses_relative and not urlsplit(reference).scheme:
-        joined = urljoin("http" + base[len(scheme) :], reference)
-        joined = scheme + joined[len("http") :]
-    else:
-        joined = urljoin(base, reference) if base else reference
+    joined = urljoin(base, reference)
     parts = urlsplit(joined)
-    path = urlsplit(urljoin("http://x/", parts.path)).path if "/." in parts.path else parts.path
     if parts.scheme == "file":
-        return f"file://{parts.netloc}{quote(unquote(path))}"
+        return f"file://{parts.netloc}{quote(unquote(parts.path))}"
     if parts.scheme in ("http", "https"):
-        return urlunsplit((parts.scheme, parts.netloc.lower(), path or "/", parts.query, ""))
+        return urlunsplit((parts.scheme, parts.netloc.lower(), parts.path or "/", parts.query, ""))
     return joined
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from burler.schema.merge import fields_of_both
-from burler.schema.merge_values import common_types, same, types_named, united
+from burler.schema.merge import common_types, fields_of_both, same, united
+from burler.schema_tree import types_of
 
 CONSTRAINTS = frozenset(
     {
@@ -52,11 +52,11 @@ def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         out["additionalProperties"] = False
     formats = {base.get("format"), over.get("format")}
     if len(formats) == 2 and formats <= _FORMS:
-        both_named = types_named(out) or ("string",)
+        both_named = types_of(out) or ("string",)
         clash = f"string that is {' and '.join(sorted(map(str, formats)))}"
         out["type"] = [clash if name == "string" else name for name in both_named]
     elif "type" in base and "type" in over:
-        one, two = types_named(base), types_named(over)
+        one, two = types_of(base), types_of(over)
         # Where no type suits both, no value does: a type that no value has, and that says so in the error.
         out["type"] = common_types(one, two) or [f"{' or '.join(one)} that is also {' or '.join(two)}"]
     return out
