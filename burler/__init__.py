@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from burler import verify as verify
     from burler.batch.source_files import batch_files
     from burler.pages import JsonPage, json_page
-    from burler.schema.infer import inferred
     from burler.schema.openapi_source import openapi
+    from burler.schema.samples import inferred
     from burler.schema.typed_source import typed
     from burler.schema.wsdl_source import wsdl
 
@@ -72,7 +72,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
         {
             "JsonPage": "pages",
             "batch_files": "batch.source_files",
-            "inferred": "schema.infer",
+            "inferred": "schema.samples",
             "json_page": "pages",
             "openapi": "schema.openapi_source",
             "typed": "schema.typed_source",

@@ -17,7 +17,7 @@ from burler.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from burler.schema.infer import Inference
-    from burler.schema.infer_collect import Collector
+    from burler.schema.samples import Collector
 
 logger = logging.getLogger(__name__)
 _SHOWN = 10
@@ -77,7 +77,7 @@ def infer_command(
         DataError: input that is broken, or without any record.
     """
     from burler.cli.progress import progress
-    from burler.schema.infer_collect import Collector
+    from burler.schema.samples import Collector
 
     names = [name.strip() for name in formats.split(",") if name.strip() and name.strip() != "none"]
     try:

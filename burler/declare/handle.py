@@ -11,8 +11,7 @@ from burler.declare import registry as reg
 from burler.declare.classes import Stream, method_of, register_class, register_rest
 from burler.declare.options import NOT_GIVEN, Order, StreamOptions
 from burler.errors import DeclarationError
-from burler.schema.coerce import SchemaLike
-from burler.schema.sources import Generated, generated
+from burler.schema.sources import Generated, SchemaLike, generated
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

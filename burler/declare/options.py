@@ -21,7 +21,7 @@ from burler.declare.spec import BAD_RECORD_POLICIES
 from burler.declare.strategies import Strategy, parse_strategy
 from burler.errors import DeclarationError
 from burler.paths import path_of
-from burler.schema.coerce import SchemaLike, as_source
+from burler.schema.sources import SchemaLike, as_source
 from burler.singer.metadata import METHODS
 from burler.suggest import did_you_mean, nearest
 

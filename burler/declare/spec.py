@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from burler.declare.strategies import EndOfSync, Strategy
-from burler.schema.coerce import Source
+from burler.schema.sources import Source
 from burler.singer.metadata import FULL_TABLE
 
 BAD_RECORD_POLICIES = ("error", "skip", "null")

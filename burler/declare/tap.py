@@ -20,8 +20,7 @@ from burler.declare.running import InsideRun
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.declare.tailing import TailParts
 from burler.errors import DeclarationError
-from burler.schema.coerce import SchemaLike, as_source
-from burler.schema.sources import Generated, generated
+from burler.schema.sources import Generated, SchemaLike, as_source, generated
 from burler.suggest import did_you_mean
 
 Function = TypeVar("Function", bound=Callable[..., Any])

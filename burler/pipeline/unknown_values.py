@@ -14,8 +14,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from burler.schema.infer import DEFAULT_FORMATS
-from burler.schema.infer_types import Node, Observer, Rules, Unfit, to_schema
+from burler.schema.infer import DEFAULT_FORMATS, Node, Observer, Rules, Unfit, to_schema
 
 _PLACES = 300  # below one path
 _EXAMPLES = 3

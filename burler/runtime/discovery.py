@@ -13,8 +13,8 @@ from burler.declare.spec import FIRST_KEY, StreamSpec, UserFunction
 from burler.errors import CatalogError, DeclarationError
 from burler.runtime import metadata as written
 from burler.runtime.schema_check import check_schema
-from burler.schema.coerce import as_source
 from burler.schema.refs import resolve_refs
+from burler.schema.sources import as_source
 from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
 from burler.singer.metadata import FULL_TABLE, INCREMENTAL, METHODS
 from burler.singer.select import like

@@ -2,15 +2,15 @@
 
 What to open for what:
 
-    coerce, sources                   what an author may give; schema files
+    sources                           what an author may give; schema files
     documents, documents_yaml         JSON and YAML, from files and by http: limits, broken and hostile input
     refs, targets                     references: replacing them, what they point to
     merge, overlay                    two schemas as one: allOf, keywords beside a reference; the same laid flat
     type_names                        types and formats that do not exist
-    infer, infer_types                a schema from records: the functions; what was seen at each place
-    infer_read, infer_collect, infer_formats        samples as they lie about; rows and messages in them; dates
-    openapi_source, openapi_read, openapi_dialect   finding a component; the document; OpenAPI's words as JSON Schema's
-    typed_source, typed_msgspec       a schema from a Python class
+    infer                             a schema from records: what was seen at each place
+    samples, infer_read               samples as they lie about; rows and messages in them
+    openapi_source, openapi_dialect   a schema from an OpenAPI document; its words as JSON Schema's
+    typed_source                      a schema from a Python class
     simplify                          what other tools write, in the form that Singer's targets read
     wsdl_source, wsdl_find, wsdl_objects, wsdl_fields, wsdl_simple   a schema from a WSDL: names, types, fields
     wsdl_zeep, wsdl_documents, wsdl_places, wsdl_known               reading it, only from where it may be
@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 from burler.extras import lazy_names
 
 if TYPE_CHECKING:
-    from burler.schema.coerce import SchemaLike, Source
-    from burler.schema.infer import Inference, Inferred, infer_schema, inferred
+    from burler.schema.infer import Inference, infer_schema
     from burler.schema.openapi_source import OpenApi, openapi
     from burler.schema.refs import resolve_refs
-    from burler.schema.sources import Generated, JsonFile, generated, json_file
+    from burler.schema.samples import Inferred, inferred
+    from burler.schema.sources import Generated, JsonFile, SchemaLike, Source, generated, json_file
     from burler.schema.type_names import check_types
     from burler.schema.typed_source import Typed, is_typed, typed
     from burler.schema.wsdl_source import WsdlSource, wsdl
@@ -58,16 +58,16 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
         {
             "Generated": "sources",
             "Inference": "infer",
-            "Inferred": "infer",
+            "Inferred": "samples",
             "JsonFile": "sources",
             "OpenApi": "openapi_source",
-            "SchemaLike": "coerce",
-            "Source": "coerce",
+            "SchemaLike": "sources",
+            "Source": "sources",
             "Typed": "typed_source",
             "check_types": "type_names",
             "generated": "sources",
             "infer_schema": "infer",
-            "inferred": "infer",
+            "inferred": "samples",
             "is_typed": "typed_source",
             "json_file": "sources",
             "openapi": "openapi_source",

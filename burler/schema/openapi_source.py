@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from burler.call import callers_folder
 from burler.errors import BurlerError, DeclarationError
-from burler.schema.documents import shown
+from burler.schema.documents import fetch, read_file, shown
 from burler.schema.openapi_dialect import cut_cycles, to_json_schema, without_write_only
-from burler.schema.openapi_read import is_url, read_document
 from burler.schema.refs import resolve_refs
 from burler.schema.simplify import as_object, simplify
 from burler.schema_tree import at, token, types_of
@@ -48,7 +47,7 @@ class OpenApi:
             MissingExtra: the document is YAML and PyYAML is not installed.
         """
         source = self._source(where, config)
-        document, base = read_document(source, where=where)
+        document, base = _read_document(source, where=where)
         place = f"{where}: OpenAPI document {shown(str(source))}"
         try:
             pointer = _pointer(document, self.component, place)
@@ -82,7 +81,7 @@ class OpenApi:
                 raise DeclarationError(f"{where}: openapi: the function for the document failed: {fact}.") from None
         if not isinstance(source, str | Path) or not str(source):
             raise DeclarationError(f"{where}: openapi: the document is a path or a URL, not {type(source).__name__}.")
-        if isinstance(source, str) and (is_url(source) or source.startswith("file:")):
+        if isinstance(source, str) and (_is_url(source) or source.startswith("file:")):
             return source
         return self.base / source
 
@@ -239,3 +238,33 @@ def _prepare(document: dict[str, Any], pointer: str) -> None:
         for schema in named.values() if isinstance(named, Mapping) else ():
             to_json_schema(schema)
     to_json_schema(_at(document, pointer))
+
+
+def _is_url(source: str) -> bool:
+    """Whether a document is to be fetched."""
+    return source.lower().startswith(("http://", "https://"))
+
+
+def _read_document(source: str | Path, *, where: str) -> tuple[dict[str, Any], str | Path]:
+    """An OpenAPI document of version 2.0 or 3.x, and the address or path that its references count from.
+
+    Args:
+        source: an http(s) URL, a ``file:`` URL, or a path.
+
+    Raises:
+        DeclarationError: it can't be read or fetched, or is no such document.
+        MissingExtra: it is YAML and PyYAML is not installed.
+    """
+    words, base = f"{where}: OpenAPI document", source
+    if _is_url(str(source)):
+        document, base = fetch(str(source), where=words, guess=True)
+    else:
+        base = Path(unquote(urlsplit(str(source)).path)) if str(source).startswith("file:") else Path(source)
+        document = read_file(base, where=words, guess=True)
+    name = f"{words} {shown(str(source))}"
+    version = document.get("openapi", document.get("swagger")) if isinstance(document, dict) else None
+    if not isinstance(document, dict) or version is None:
+        raise DeclarationError(f"{name} is no OpenAPI document: it has neither 'openapi' nor 'swagger' at its top.")
+    if not re.match(r"(2\.0|3\.\d)", str(version)):
+        raise DeclarationError(f"{name} is of version {version!r}; burler reads 2.0 and 3.x.")
+    return document, base

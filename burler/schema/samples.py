@@ -1,15 +1,81 @@
-"""From documents to inferences: records in an envelope, or a tap's messages, stream by stream."""
+"""Schemas from samples: records, in an envelope or not, or a tap's messages stream by stream."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from burler.errors import DataError
-from burler.schema.infer import Inference
-from burler.schema.infer_read import Batch
+from burler.call import callers_folder
+from burler.errors import DataError, DeclarationError
+from burler.schema.infer import DEFAULT_FORMATS, DEFAULT_MAP_KEYS, Inference
+from burler.schema.infer_read import Batch, read_documents
 
 _MESSAGES = {"SCHEMA": "schema", "RECORD": "record", "STATE": "value", "ACTIVATE_VERSION": "version", "BATCH": "stream"}
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """A schema that is inferred from a sample; see ``inferred``."""
+
+    sample: Any = field(repr=False)
+    rows: str | None = None
+    stream: str | None = None
+    limit: int | None = None
+    nullable: bool = False
+    map_keys: int = DEFAULT_MAP_KEYS
+    formats: tuple[str, ...] = DEFAULT_FORMATS
+
+    def load(self, *, where: str, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The schema.
+
+        Raises:
+            DeclarationError: the sample is missing, broken, or holds no record.
+        """
+        source = f"sample {self.sample}" if isinstance(self.sample, Path) else "the sample"
+        try:
+            collector = Collector(
+                rows=self.rows, stream=self.stream, limit=self.limit, map_keys=self.map_keys, formats=self.formats
+            )
+            if isinstance(self.sample, Path):
+                with self.sample.open("rb") as file:
+                    collector.take_all(read_documents(file))
+            else:
+                collector.take_values(self.sample)
+            return collector.only(hint="stream=").schema(nullable=self.nullable)
+        except OSError as error:
+            raise DeclarationError(f"{where}: {source}: {error.strerror or error}. Is the path right?") from None
+        except (DataError, ValueError) as error:
+            raise DeclarationError(f"{where}: {source}: {error}") from None
+
+
+def inferred(
+    sample: Mapping[str, Any] | Iterable[Mapping[str, Any]] | str | Path,
+    *,
+    rows: str | None = None,
+    stream: str | None = None,
+    limit: int | None = None,
+    nullable: bool = False,
+    map_keys: int = DEFAULT_MAP_KEYS,
+    formats: Iterable[str] = DEFAULT_FORMATS,
+) -> Inferred:
+    """A schema from a sample: a record, a list of records, or the path of a JSON or JSON lines file (also .gz).
+
+    A relative path counts from the folder of the module that calls this. The file may also hold a tap's messages.
+
+    Args:
+        rows: where the records lie in each document: ``"data.items"``.
+        stream: the stream to take, if the file holds messages of several.
+        limit: take at most so many records.
+        nullable, map_keys, formats: see ``Inference``.
+    """
+    if isinstance(sample, str | Path):
+        sample = callers_folder() / sample
+    elif not isinstance(sample, Mapping):
+        sample = list(sample)
+    chosen = (formats,) if isinstance(formats, str) else tuple(formats)
+    return Inferred(sample, rows, stream, limit, nullable, map_keys, chosen)
 
 
 class Collector:
