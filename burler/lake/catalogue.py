@@ -46,7 +46,7 @@ def read_singerlake(store: Store) -> Document | None:
     return None if blob is None else _lake(blob.data, store.locate(layout.singerlake_path()))
 
 
-def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, pace: Clock | None = None) -> None:
+def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, clock: Clock | None = None) -> None:
     """Put the newest schema of each stream into the tap's catalog; other entries stay, of a ``catalog.json`` too."""
     wanted = list(schemas)
     path = layout.catalogue_path(tap_id)
@@ -62,7 +62,7 @@ def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, pa
             entries[at] = _entry(schema, entries[at])
         return {**catalog, "streams": entries}
 
-    change_json(store, path, change, as_catalogue, pace)
+    change_json(store, path, change, as_catalogue, clock)
 
 
 def stream_named(entry: Document) -> str | None:
@@ -83,7 +83,7 @@ def describe_lake(
     encoding: str | None = None,
     status: Document | None = None,
     mend: bool = False,
-    pace: Clock | None = None,
+    clock: Clock | None = None,
 ) -> str:
     """Make ``singerlake.json``, or add the tap to it; how this lake spells the hashes in its folders' names.
 
@@ -115,7 +115,7 @@ def describe_lake(
             taps[tap_id]["status"] = {**status, "link": _link(taps[tap_id])}
         return lake
 
-    change_json(store, path, change, _mended if mend else _lake, pace)
+    change_json(store, path, change, _mended if mend else _lake, clock)
     return found[0]
 
 
@@ -154,7 +154,7 @@ def _encoding(rules: Any, place: str, wanted: str | None) -> str:
     return known
 
 
-def end_status(store: Store, tap_id: str, status: Document, *, pace: Clock | None = None) -> None:
+def end_status(store: Store, tap_id: str, status: Document, *, clock: Clock | None = None) -> None:
     """Put the end of a run into ``singerlake.json``, unless another writer's run began since.
 
     Raises:
@@ -171,10 +171,12 @@ def end_status(store: Store, tap_id: str, status: Document, *, pace: Clock | Non
         tap["status"] = {**status, "link": _link(tap)}
         return document
 
-    change_json(store, layout.singerlake_path(), change, _lake, pace)
+    change_json(store, layout.singerlake_path(), change, _lake, clock)
 
 
-def note_tap(store: Store, tap_id: str, notes: Document, *, link: str | None = None, pace: Clock | None = None) -> None:
+def note_tap(
+    store: Store, tap_id: str, notes: Document, *, link: str | None = None, clock: Clock | None = None
+) -> None:
     """Put what people say of a tap into ``singerlake.json``; keys that are not given stay.
 
     Args:
@@ -183,7 +185,7 @@ def note_tap(store: Store, tap_id: str, notes: Document, *, link: str | None = N
     Raises:
         LakeError: the file is broken. UsageError: see ``describe_lake``.
     """
-    describe_lake(store, tap_id, pace=pace)
+    describe_lake(store, tap_id, clock=clock)
 
     def change(document: Document | None) -> Document | None:
         tap = taps_of(document).get(tap_id)
@@ -195,7 +197,7 @@ def note_tap(store: Store, tap_id: str, notes: Document, *, link: str | None = N
             tap["status"] = {**(status if isinstance(status, dict) else {"state": status}), "link": link or None}
         return document
 
-    change_json(store, layout.singerlake_path(), change, _lake, pace)
+    change_json(store, layout.singerlake_path(), change, _lake, clock)
 
 
 def _link(tap: Document) -> Any:

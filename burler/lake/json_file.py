@@ -23,7 +23,7 @@ def change_json(
     path: str,
     change: Callable[[Document | None], Document | None],
     parse: Callable[[bytes, str], Document],
-    pace: Clock | None = None,
+    clock: Clock | None = None,
 ) -> None:
     """Compare-and-swap of a JSON file; not written when nothing changes, or ``change`` gives None."""
 
@@ -38,7 +38,7 @@ def change_json(
             raise LakeError(f"{store.locate(path)} can't be changed: {error}. Repair it, or move it away.") from None
         return None if new == data else new
 
-    swap(store, path, changed, pace=pace)
+    swap(store, path, changed, clock=clock)
 
 
 def parse_json(data: bytes, place: str) -> Document:

@@ -17,20 +17,20 @@ Change = Callable[[bytes | None, bool], bytes | None]
 None when there is nothing (more) to write."""
 
 
-def swap(store: Store, path: str, change: Change, *, pace: Clock | None = None) -> None:
+def swap(store: Store, path: str, change: Change, *, clock: Clock | None = None) -> None:
     """Change a file by compare-and-swap, again and again with jitter until no other writer was in between.
 
     A store may report a conflict with one's own write whose reply was lost: ``change`` is told
     from the second try on, and can look for its own mark.
 
     Args:
-        pace: time and chance; the system's by default.
+        clock: time and chance; the system's by default.
 
     Raises:
         StorageError: the store fails, or others have been writing for a minute without a gap.
     """
-    pace = pace or Clock()
-    give_up, attempt = pace.monotonic() + _GIVE_UP_SECONDS, 0
+    clock = clock or Clock()
+    give_up, attempt = clock.monotonic() + _GIVE_UP_SECONDS, 0
     while True:
         blob = store.read(path)
         data = change(blob.data if blob else None, attempt > 0)
@@ -44,6 +44,6 @@ def swap(store: Store, path: str, change: Change, *, pace: Clock | None = None) 
             return
         except (Conflict, FileExistsError, OutcomeUnknown):
             attempt += 1
-        if pace.monotonic() > give_up:
+        if clock.monotonic() > give_up:
             raise StorageError(f"{store.locate(path)}: others write it all the time. Run again with fewer writers.")
-        pace.sleep(pace.uniform(0, min(_LONGEST_WAIT_SECONDS, 0.005 * 2 ** min(attempt, _MOST_DOUBLINGS))))
+        clock.sleep(clock.uniform(0, min(_LONGEST_WAIT_SECONDS, 0.005 * 2 ** min(attempt, _MOST_DOUBLINGS))))

@@ -13,7 +13,7 @@ from stored_files import NAME, OTHER
 
 from burler.batch import read
 from burler.errors import ConfigError, StorageError, UsageError
-from support.internals import batch_config, batch_storage, lake_pace
+from support.internals import batch_config, batch_storage, clocks
 from support.objects import AWS_NAMES
 
 PART_BYTES = 16 << 20
@@ -129,7 +129,7 @@ def test_a_store_that_does_not_answer_ends_the_file(s3_server, storage):
     file = storage.new_file(NAME)
     file.write(b"rows")
     unknown = pytest.raises(StorageError, match=rf"{s3_server.url(KEY)}: no answer came.*reachable from here")
-    with s3_server.failing(lambda asked: "hang up"), lake_pace.briefly(0.2), unknown:
+    with s3_server.failing(lambda asked: "hang up"), clocks.briefly(0.2), unknown:
         file.publish()
     assert s3_server.keys() == []
 
@@ -139,7 +139,7 @@ def test_what_may_be_there_after_all_is_removed(s3_server, storage):
     file = storage.new_file(NAME)
     file.write(b"rows")
     lost = s3_server.failing(lambda asked: "answer is lost" if asked.startswith(("PUT", "HEAD")) else None)
-    with lost, lake_pace.briefly(0.2), pytest.raises(StorageError, match="no answer came"):
+    with lost, clocks.briefly(0.2), pytest.raises(StorageError, match="no answer came"):
         file.publish()
     assert s3_server.keys() == []
 
@@ -180,7 +180,7 @@ def test_no_credentials_at_all(s3_server, monkeypatch):
 def test_an_endpoint_where_nobody_answers(s3_server):
     options = {**s3_server.options, "endpoint_url": "http://127.0.0.1:1"}
     wrong = pytest.raises(StorageError, match=r"Could not connect(?s:.*)Is the store's address right, [^.]*here\?$")
-    with lake_pace.briefly(0.2), wrong:
+    with clocks.briefly(0.2), wrong:
         opened(s3_server.url("x"), options)
 
 

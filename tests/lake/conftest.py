@@ -17,18 +17,18 @@ sys.path.insert(2, str(Path(__file__).parent.parent / "batch"))
 
 from burler.lake import LakeWriter, RollSettings, Snapshot, Store, load, open_store, read_lines
 from burler.singer.messages import Records, Schema, State, record_prefix_suffix
-from support.internals import lake_pace
+from support.internals import clocks
 from support.objects import s3_endpoint, s3_server
 
 __all__ = ["s3_endpoint", "s3_server"]
 
-WRITER_KEYWORDS = ("writer_id", "compression", "encoding", "locks", "tail", "should_stop", "pace")
+WRITER_KEYWORDS = ("writer_id", "compression", "encoding", "locks", "tail", "should_stop", "clock")
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
 
 
 @dataclass
-class HandClock(lake_pace.Clock):
+class HandClock(clocks.Clock):
     """Time that stands still until the test moves it."""
 
     moment: dt.datetime = NOON
@@ -68,9 +68,8 @@ class Lake:
             self.store,
             self.tap_id,
             emit_state=lambda state: self.states.append(state.value),
-            clock=self.clock,
             settings=roll,
-            **keywords,
+            **{"clock": self.clock, **keywords},
         )
 
     def impatient(self) -> HandClock:

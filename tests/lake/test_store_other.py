@@ -16,7 +16,7 @@ from s3_lakes import CONFLICT, s3_lake
 
 from burler.errors import StorageError, UsageError
 from burler.lake import Store, care, open_store, probe
-from support.internals import lake_pace
+from support.internals import clocks
 
 pytest.importorskip("pyftpdlib")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -48,7 +48,7 @@ def test_a_lake_that_is_not_there(store: Store, served: tuple[str, Path]) -> Non
 
 
 def test_a_server_that_is_gone() -> None:
-    with lake_pace.briefly(0.2), pytest.raises((StorageError, UsageError)) as caught:
+    with clocks.briefly(0.2), pytest.raises((StorageError, UsageError)) as caught:
         open_store("ftp://127.0.0.1:9/lake")
     assert "ftp://127.0.0.1:9/lake" in str(caught.value) and "--lake-options" not in str(caught.value)
 

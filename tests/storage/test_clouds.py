@@ -12,7 +12,7 @@ from s3_lakes import BIG, PATH, Once, again, azure_lake, content, gcs_lake
 from burler.errors import MissingExtra, StorageError, UsageError
 from burler.lake import Store, open_store, probe
 from burler.testing import canary
-from support.internals import lake_pace, lake_store
+from support.internals import clocks, lake_store
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
 CLOUDS = {"gcs": ("gcsfs", gcs_lake), "azure": ("adlfs", azure_lake)}
@@ -136,7 +136,7 @@ def test_secrets_of_azure_do_not_show(caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("adlfs")
     secret = canary("azure-key")
     raises = pytest.raises((StorageError, UsageError))
-    with caplog.at_level("DEBUG", "burler"), lake_pace.briefly(0.2), raises as caught:
+    with caplog.at_level("DEBUG", "burler"), clocks.briefly(0.2), raises as caught:
         open_store("az://bucket/lake", options={"connection_string": azure_connection("http://127.0.0.1:9", secret)})
     assert secret not in str(caught.value) and secret not in caplog.text
 

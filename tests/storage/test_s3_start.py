@@ -13,7 +13,7 @@ from s3_lakes import PATH, s3_lake
 from burler.errors import StorageError, UsageError
 from burler.lake import Store, open_store, probe
 from burler.testing import canary
-from support.internals import lake_pace
+from support.internals import clocks
 from support.objects import clean_environment
 
 
@@ -98,7 +98,7 @@ def test_no_credentials_at_all(s3_server: Any, monkeypatch: pytest.MonkeyPatch) 
 def test_an_address_where_nobody_answers(s3_server: Any) -> None:
     options = {**s3_server.options, "endpoint_url": "http://127.0.0.1:9"}
     unreachable = pytest.raises(StorageError, match=r"can't be looked at: .*\n.*Is the store's address right")
-    with lake_pace.briefly(0.2), unreachable:
+    with clocks.briefly(0.2), unreachable:
         open_store(s3_server.url("lake"), options=options)
 
 
@@ -115,7 +115,7 @@ def test_secrets_do_not_show(s3_server: Any, caplog: pytest.LogCaptureFixture) -
     assert secret not in str(caught.value) and "--lake-options" in str(caught.value)
     options = {**s3_server.options, "secret": secret, "endpoint_url": f"http://user:{secret}@127.0.0.1:9"}
     raises = pytest.raises((UsageError, StorageError))
-    with caplog.at_level(logging.DEBUG, "burler"), lake_pace.briefly(0.2), raises as other:
+    with caplog.at_level(logging.DEBUG, "burler"), clocks.briefly(0.2), raises as other:
         open_store(s3_server.url("lake"), options=options)
     assert secret not in str(other.value) and secret not in caplog.text
 

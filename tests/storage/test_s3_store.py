@@ -11,7 +11,7 @@ from s3_lakes import BIG, CONFLICT, PATH, Once, content, s3_lake
 
 from burler.errors import StorageError
 from burler.lake import Store, probe
-from support.internals import lake_pace, lake_store
+from support.internals import clocks, lake_store
 
 
 @pytest.fixture(params=["lake", "batch"])
@@ -117,7 +117,7 @@ def test_412_after_own_success_is_not_believed(s3_server: Any, store: Store) -> 
 
 def test_a_store_that_no_longer_answers(s3_server: Any, store: Store) -> None:
     tag = store.create(PATH, b"old")
-    with s3_server.failing(lambda asked: "hang up"), lake_pace.briefly(0.2):
+    with s3_server.failing(lambda asked: "hang up"), clocks.briefly(0.2):
         for act in (lambda: store.create("raw/other", b"new"), lambda: store.replace(PATH, b"new", tag=tag)):
             with pytest.raises(lake_store.OutcomeUnknown, match=r"nobody knows whether it was written") as caught:
                 act()
@@ -131,7 +131,7 @@ def test_a_store_that_no_longer_answers(s3_server: Any, store: Store) -> None:
 
 def test_busy_for_good_is_no_unknown_outcome(s3_server: Any, store: Store) -> None:
     busy = s3_server.failing(lambda asked: (503, "SlowDown"))
-    with busy, lake_pace.briefly(0.2), pytest.raises(StorageError) as caught:
+    with busy, clocks.briefly(0.2), pytest.raises(StorageError) as caught:
         store.create(PATH, b"new")
     assert not isinstance(caught.value, lake_store.OutcomeUnknown)
     assert store.read(PATH) is None

@@ -24,7 +24,7 @@ MODULES = {
     "layout": "burler.lake.layout",
     "lake_locks": "burler.lake.locking.locks",
     "manifest": "burler.lake.manifests.manifest",
-    "lake_pace": "burler.clock",
+    "clocks": "burler.clock",
     "lake_store": "burler.storage.base",
     "log_settings": "burler.log_settings",
     "bookmark": "burler.pipeline.bookmark",

@@ -54,14 +54,22 @@ class StreamLock:
         path: of the lock, relative to the lake.
         name: the stream, for messages.
         epoch: of the claim that goes with it, as far as it is known.
-        pace: time and chance.
+        clock: time and chance.
     """
 
     def __init__(
-        self, store: Store, path: str, *, name: str, writer_id: str, settings: LockSettings, pace: Clock, epoch: int = 0
+        self,
+        store: Store,
+        path: str,
+        *,
+        name: str,
+        writer_id: str,
+        settings: LockSettings,
+        clock: Clock,
+        epoch: int = 0,
     ) -> None:
         self.path, self.name = path, name
-        self._store, self._pace, self._settings = store, pace, settings
+        self._store, self._clock, self._settings = store, clock, settings
         self._writer_id, self._epoch = writer_id, epoch
         self._mutex = threading.Lock()
         self._hold: Hold | None = None
@@ -110,7 +118,7 @@ class StreamLock:
         if blob.data in self._written:
             return self._mine(blob)
         found = LockFile.from_bytes(blob.data)
-        now = self._pace.monotonic()
+        now = self._clock.monotonic()
         if self._seen is None or self._seen[0] != blob.tag:
             self._seen = (blob.tag, found, now)
         dead = alive and found.machine is not None and found.machine == this_machine()
@@ -121,7 +129,7 @@ class StreamLock:
         return self._write(lambda data: self._store.replace(self.path, data, tag=blob.tag), epoch, alive)
 
     def _write(self, write: Callable[[bytes], str], epoch: int, alive: bool) -> bool:
-        now = times.format_time(self._pace.now())
+        now = times.format_time(self._clock.now())
         ttl_ms = max(1, round(self._settings.ttl_seconds * 1000))
         file = LockFile(self._writer_id, now, now, epoch, ttl_ms, this_machine() if alive else None)
         data = file.to_bytes()
@@ -165,7 +173,7 @@ class StreamLock:
             for _ in range(2):
                 if self._tag is None:
                     return
-                file = self._file.beaten(self._pace.now(), self._epoch)
+                file = self._file.beaten(self._clock.now(), self._epoch)
                 data = file.to_bytes()
                 self._written.add(data)
                 self._file = file

@@ -32,7 +32,7 @@ class Locks:
 
     Args:
         writer_id: no other writer that lives has it.
-        pace: time and chance.
+        clock: time and chance.
         should_stop: ends a wait for a lock; asked about once a second.
         heartbeat: whether a thread calls ``beat`` each tenth of the ttl; if not, somebody else must.
     """
@@ -43,14 +43,14 @@ class Locks:
         *,
         writer_id: str,
         settings: LockSettings | None = None,
-        pace: Clock | None = None,
+        clock: Clock | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         heartbeat: bool = True,
     ) -> None:
         self._store = store
         self._writer_id = writer_id
         self.settings = settings or LockSettings()
-        self._pace = pace or Clock()
+        self._clock = clock or Clock()
         self._should_stop = should_stop
         self._heartbeat = heartbeat
         self._held: dict[str, StreamLock] = {}
@@ -90,7 +90,7 @@ class Locks:
             name=name,
             writer_id=self._writer_id,
             settings=self.settings,
-            pace=self._pace,
+            clock=self._clock,
             epoch=epoch,
         )
         if not lock.try_once():
@@ -113,11 +113,11 @@ class Locks:
         lock.confirm(epoch)
 
     def _wait(self, lock: StreamLock) -> None:
-        began = told = self._pace.monotonic()
+        began = told = self._clock.monotonic()
         self._tell(lock, 0.0)
         look = _FIRST_LOOK_SECONDS
         while not lock.try_once():
-            now = self._pace.monotonic()
+            now = self._clock.monotonic()
             if self._should_stop():
                 raise WaitStopped(
                     f"stream '{lock.name}': stopped while waiting for the lock of {describe(lock.holder)}."
@@ -128,7 +128,7 @@ class Locks:
                 told = now
                 self._tell(lock, now - began)
             left = began + self.settings.timeout_seconds - now
-            self._pace.sleep(min(left, self._pace.uniform(look / 2, look)))
+            self._clock.sleep(min(left, self._clock.uniform(look / 2, look)))
             look = min(_LONGEST_LOOK_SECONDS, look * 1.5)
 
     def _tell(self, lock: StreamLock, waited: float) -> None:

@@ -102,7 +102,7 @@ def claim(
     hash: str,
     writer_id: str,
     standing: Claim | None = None,
-    pace: Clock | None = None,
+    clock: Clock | None = None,
 ) -> Claim:
     """Take over the right to commit files of schema version ``hash``; every earlier claim to it ends.
 
@@ -111,7 +111,7 @@ def claim(
     Args:
         writer_id: no other writer that lives has it.
         standing: an earlier claim of this writer: if nobody has claimed since, it serves, and nothing is written.
-        pace: time and chance; the system's by default.
+        clock: time and chance; the system's by default.
 
     Raises:
         LakeError: the manifest is broken. StorageError: it can't be written.
@@ -132,7 +132,7 @@ def claim(
     def happened(document: doc.Document) -> bool:
         return _stands(document, taken[0])
 
-    _swap(store, tap_id, stream, change, happened, pace)
+    _swap(store, tap_id, stream, change, happened, clock)
     return taken[0]
 
 
@@ -143,7 +143,7 @@ def commit(
     *,
     schema_line: bytes,
     confirm: Callable[[], object] | None = None,
-    pace: Clock | None = None,
+    clock: Clock | None = None,
 ) -> Committed:
     """Add published data files to the manifest, in one step, if ``mine`` still stands.
 
@@ -153,7 +153,7 @@ def commit(
         files: (path relative to the manifest, statistics); their ``sequence`` is filled in here.
         schema_line: the canonical SCHEMA line they begin with.
         confirm: called where the manifest was made anew under us and names nobody: raises if we are not the writer.
-        pace: time and chance; the system's by default.
+        clock: time and chance; the system's by default.
 
     Raises:
         LockLost: somebody else has claimed this schema version since. The files stay as they are, in no
@@ -181,7 +181,7 @@ def commit(
     def happened(document: doc.Document) -> bool:
         return commit_id in document["commit_ids"]
 
-    _swap(store, mine.tap_id, mine.stream, change, happened, pace)
+    _swap(store, mine.tap_id, mine.stream, change, happened, clock)
     return done[0]
 
 
@@ -196,7 +196,7 @@ def taken_names(store: Store, tap_id: str, stream: str, digest: str) -> frozense
 
 
 def register(
-    store: Store, tap_id: str, stream: str, *, schema_line: bytes, hash: str | None = None, pace: Clock | None = None
+    store: Store, tap_id: str, stream: str, *, schema_line: bytes, hash: str | None = None, clock: Clock | None = None
 ) -> None:
     """Make a schema version known that has no data (yet): it enters ``versions``.
 
@@ -214,7 +214,7 @@ def register(
     def happened(document: doc.Document) -> bool:
         return commit_id in document["commit_ids"]
 
-    _swap(store, tap_id, stream, change, happened, pace)
+    _swap(store, tap_id, stream, change, happened, clock)
 
 
 def _stands(document: doc.Document, mine: Claim) -> bool:
@@ -252,7 +252,7 @@ def _swap(
     stream: str,
     change: Callable[[doc.Document], bool],
     happened: Callable[[doc.Document], bool],
-    pace: Clock | None,
+    clock: Clock | None,
 ) -> None:
     """Compare-and-swap of the manifest.
 
@@ -270,7 +270,7 @@ def _swap(
             return None
         return doc.to_bytes(document) if change(document) else None
 
-    swap(store, path, changed, pace=pace)
+    swap(store, path, changed, clock=clock)
 
 
 def _adopt(store: Store, tap_id: str, stream: str) -> doc.Document:

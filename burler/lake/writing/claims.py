@@ -29,7 +29,7 @@ class Claims:
     def __init__(self, run: Run, *, most: int = 1000) -> None:
         self._run, self._store, self._most = run, run.store, most
         self._locks: Locks | None = Locks(
-            run.store, writer_id=run.writer_id, settings=run.locks, pace=run.pace, should_stop=run.should_stop
+            run.store, writer_id=run.writer_id, settings=run.locks, clock=run.clock, should_stop=run.should_stop
         )
         self._claims: dict[Key, manifest.Claim] = {}
         self._checked = False
@@ -89,7 +89,7 @@ class Claims:
             files,
             schema_line=schema.line,
             confirm=lambda: self._confirm(schema.key),
-            pace=self._run.pace,
+            clock=self._run.clock,
         )
         self._claims[schema.key] = done.claim
         return done
@@ -115,7 +115,7 @@ class Claims:
             hash=schema.hash,
             writer_id=self._run.writer_id,
             standing=self._claims.get(schema.key),
-            pace=self._run.pace,
+            clock=self._run.clock,
         )
         self._claims[schema.key] = claim
         return claim

@@ -21,7 +21,7 @@ class Notes:
     """The descriptive files of one tap, as a run of it goes on."""
 
     def __init__(self, run: Run) -> None:
-        self._run, self._store, self._tap_id, self._pace = run, run.store, run.tap_id, run.pace
+        self._run, self._store, self._tap_id, self._clock = run, run.store, run.tap_id, run.clock
         self._encoding: str | None = None
         self._started = ""
         self._new: dict[str, Schema] = {}
@@ -39,7 +39,7 @@ class Notes:
                 self._tap_id,
                 encoding=self._run.encoding,
                 status=self._status("running", None),
-                pace=self._pace,
+                clock=self._clock,
             )
         return self._encoding
 
@@ -51,7 +51,7 @@ class Notes:
         """Put what is new into the catalog: of one stream, or of all."""
         new = [schema for name, schema in self._new.items() if stream in (None, name)]
         if new:
-            catalogue.describe_streams(self._store, self._tap_id, new, pace=self._pace)
+            catalogue.describe_streams(self._store, self._tap_id, new, clock=self._clock)
             for schema in new:
                 del self._new[schema.stream]
 
@@ -61,7 +61,7 @@ class Notes:
             return
         try:
             status = self._status(state, times.format_time(self._run.clock.now()))
-            catalogue.end_status(self._store, self._tap_id, status, pace=self._pace)
+            catalogue.end_status(self._store, self._tap_id, status, clock=self._clock)
         except BurlerError as error:
             _log.warning("tap '%s': its status in the lake could not be written: %s", self._tap_id, error)
 
@@ -100,5 +100,5 @@ def make_known(run: Run, schemas: Iterable[SchemaInUse]) -> None:
     """Schema versions without a file enter the manifest: who reads the lake knows the stream's columns all the same."""
     for schema in schemas:
         manifest.register(
-            run.store, run.tap_id, schema.stream, schema_line=schema.line, hash=schema.hash, pace=run.pace
+            run.store, run.tap_id, schema.stream, schema_line=schema.line, hash=schema.hash, clock=run.clock
         )

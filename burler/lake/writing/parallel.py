@@ -66,9 +66,8 @@ class LakeDriver:
         locks: LockSettings | None = None,
         tail: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
-        pace: Clock | None = None,
     ) -> None:
-        self._run = Run.of(store, tap_id, writer_id, clock, pace, locks, tail, should_stop, encoding)
+        self._run = Run.of(store, tap_id, writer_id, clock, locks, tail, should_stop, encoding)
         self._store, self._tap_id = store, tap_id
         self._claims, self._notes = Claims(self._run), Notes(self._run)
         self._begun: dict[tuple[str, str], SchemaInUse] = {}

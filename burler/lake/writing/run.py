@@ -21,7 +21,6 @@ class Run:
     tap_id: str
     writer_id: str
     clock: Clock
-    pace: Clock
     locks: LockSettings | None
     tail: bool
     should_stop: Callable[[], bool]
@@ -34,7 +33,6 @@ class Run:
         tap_id: str,
         writer_id: str | None,
         clock: Clock | None,
-        pace: Clock | None,
         locks: LockSettings | None,
         tail: bool,
         should_stop: Callable[[], bool],
@@ -46,5 +44,5 @@ class Run:
             UsageError: the tap's name can't be a folder's.
         """
         layout.component(tap_id)
-        writer_id, clock, pace = writer_id or new_writer_id(), clock or Clock(), pace or Clock()
-        return cls(store, tap_id, writer_id, clock, pace, locks, tail, should_stop, encoding)
+        writer_id = writer_id or new_writer_id()
+        return cls(store, tap_id, writer_id, clock or Clock(), locks, tail, should_stop, encoding)

@@ -55,7 +55,7 @@ class LakeWriter(Inlet):
         locks: how long to wait for other writers.
         tail: input never ends: a lock is given back after each commit, and taken again for the next file.
         should_stop: ends a wait for a lock (``WaitStopped``); asked about once a second.
-        pace: time and chance of locks and commits; ``clock`` is what files roll by.
+        clock: time and chance: what files roll by, locks and commits wait by.
 
     After an error other than a ``MessageError`` or ``WaitStopped`` the writer is dead: open files are gone, ``close``
     does nothing.
@@ -79,9 +79,8 @@ class LakeWriter(Inlet):
         locks: LockSettings | None = None,
         tail: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
-        pace: Clock | None = None,
     ) -> None:
-        run = Run.of(store, tap_id, writer_id, clock, pace, locks, tail, should_stop, encoding)
+        run = Run.of(store, tap_id, writer_id, clock, locks, tail, should_stop, encoding)
         settings = settings or RollSettings()
         super().__init__(store, tap_id, clock=run.clock, settings=settings, form=Form(compression, compression_level))
         self._run, self._emit_state = run, emit_state

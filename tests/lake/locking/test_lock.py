@@ -23,7 +23,7 @@ from memory_lakes import in_memory
 
 from burler.errors import BurlerError, LockLost, StorageError, UsageError
 from burler.lake import LockSettings, open_store
-from support.internals import lake_locks, lake_pace
+from support.internals import clocks, lake_locks
 
 PATH = "raw/t/s/GkZ4VgVbUrW/singerlake.lock"
 START = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
@@ -31,7 +31,7 @@ AT = "2024-01-02T12:00:00.000000Z"
 
 
 @dataclass
-class Time(lake_pace.Clock):
+class Time(clocks.Clock):
     """Time that moves when somebody sleeps, or the test says so. Clocks on walls may be ``wrong``. ``plan``: what
     somebody else does once it is so late."""
 
@@ -69,7 +69,7 @@ def store() -> FaultyStore:
 
 def locks(store: Any, time: Time, writer_id: str = "me", **more: Any) -> lake_locks.Locks:
     settings = LockSettings(more.pop("ttl", 300.0), more.pop("timeout", 6000.0))
-    return lake_locks.Locks(store, writer_id=writer_id, settings=settings, pace=time, heartbeat=False, **more)
+    return lake_locks.Locks(store, writer_id=writer_id, settings=settings, clock=time, heartbeat=False, **more)
 
 
 def taken(store: Any, time: Time, writer_id: str = "me", *, epoch: int = 0, **more: Any) -> lake_locks.Locks:

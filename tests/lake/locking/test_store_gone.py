@@ -11,7 +11,7 @@ from memory_lakes import in_memory
 
 from burler.errors import StorageError
 from burler.lake import LakeDriver, LockSettings
-from support.internals import lake_locks, lake_pace
+from support.internals import clocks, lake_locks
 
 STREAMS = 30
 
@@ -22,7 +22,7 @@ class Patience:
     def __init__(self) -> None:
         self.store = FaultyStore(in_memory())
         self.seconds: list[float] = []
-        self.store.before_call = lambda _call: self.seconds.append(lake_pace.patience_left())
+        self.store.before_call = lambda _call: self.seconds.append(clocks.patience_left())
 
 
 def test_after_a_failure_the_store_is_not_asked_once_a_lock(lake: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -38,7 +38,7 @@ def test_after_a_failure_the_store_is_not_asked_once_a_lock(lake: Any, caplog: p
     with caplog.at_level(logging.WARNING, logger="burler.lake"), pytest.raises(StorageError, match="gone"):
         writer.flush()
     assert 0 < len(seen.seconds) < 5
-    assert seen.seconds[-1] == lake_pace.LAST_SECONDS and lake_pace.patience_left() == float("inf")
+    assert seen.seconds[-1] == clocks.LAST_SECONDS and clocks.patience_left() == float("inf")
     given_up = [one.getMessage() for one in caplog.records if "grow" in one.getMessage()]
     assert len(given_up) == 2 and f"{STREAMS - 1} more locks" in given_up[1]
     assert lake.states == []
@@ -62,14 +62,14 @@ def test_a_driver_ends_soon_as_well(lake: Any) -> None:
         seen.seconds.clear()
         seen.store.fail("*", StorageError("gone"), times=-1)
         raise StorageError("mine")
-    assert seen.seconds == [lake_pace.LAST_SECONDS]
+    assert seen.seconds == [clocks.LAST_SECONDS]
 
 
 def test_one_lock_that_is_slow_to_renew_does_not_starve_the_others(lake: Any) -> None:
     for ttl_seconds, most in ((300.0, 10.0), (20.0, 2.0)):
         seen = Patience()
         locks = lake_locks.Locks(
-            seen.store, writer_id="me", settings=LockSettings(ttl_seconds), pace=lake.clock, heartbeat=False
+            seen.store, writer_id="me", settings=LockSettings(ttl_seconds), clock=lake.clock, heartbeat=False
         )
         for name in ("a", "b"):
             locks.acquire(f"raw/t/{name}/h/singerlake.lock", name)

@@ -12,7 +12,7 @@ from memory_lakes import in_memory
 
 from burler.errors import BurlerError, LockLost, StorageError
 from burler.lake import LakeWriter, LockSettings, ingest
-from support.internals import canonical, lake_locks, layout
+from support.internals import canonical, clocks, lake_locks, layout
 
 
 def locks_of(lake: Any) -> list[str]:
@@ -34,7 +34,7 @@ def held_by_another(lake: Any, stream: str = "users", *, ttl: float = 300.0) -> 
     """The lock of a stream's usual schema in somebody else's hands."""
     path = layout.lock_path("tap-x", stream, canonical.schema_hash(canonical.schema_line(lake.schema(stream))))
     other = lake_locks.Locks(
-        lake.store, writer_id="other", settings=LockSettings(ttl), pace=lake.clock, heartbeat=False
+        lake.store, writer_id="other", settings=LockSettings(ttl), clock=lake.clock, heartbeat=False
     )
     other.acquire(path, stream)
     return other
@@ -98,7 +98,7 @@ def test_a_writer_that_must_wait_first_commits_and_gives_back_what_it_has(lake: 
         lake.clock.forward(seconds)
 
     lake.clock.sleep = sleep
-    writer = lake.writer(writer_id="me", pace=lake.clock)
+    writer = lake.writer(writer_id="me", clock=lake.clock)
     send(lake, writer, 1)
     writer.state(lake.state("users are out"))
     send(lake, writer, 2, stream="orders")
@@ -115,7 +115,7 @@ def test_a_writer_that_must_wait_first_commits_and_gives_back_what_it_has(lake: 
 def test_two_writers_of_the_same_streams_in_another_order_both_come_to_an_end(lake: Any) -> None:
     def run(first: str, second: str, base: int) -> None:
         try:
-            with lake.writer(writer_id=first, max_file_records=1) as writer:
+            with lake.writer(writer_id=first, max_file_records=1, clock=clocks.Clock()) as writer:
                 for number in range(base, base + 8):
                     for stream in (first, second):
                         send(lake, writer, number, stream=stream)
@@ -136,7 +136,7 @@ def test_two_writers_of_the_same_streams_in_another_order_both_come_to_an_end(la
 
 def test_a_wait_that_is_too_long_ends_the_run_with_what_is_committed_out(lake: Any) -> None:
     held_by_another(lake, "orders", ttl=1000)
-    writer = lake.writer(pace=lake.impatient(), locks=LockSettings(timeout_seconds=20))
+    writer = lake.writer(clock=lake.impatient(), locks=LockSettings(timeout_seconds=20))
     send(lake, writer, 1)
     writer.state(lake.state(1))
     with pytest.raises(LockLost, match="stream 'orders': waited 20 s for the lock of other"):
@@ -231,7 +231,7 @@ def test_a_run_of_any_tap_that_is_told_to_stop_in_a_wait_keeps_what_came_before(
         )
     )
     told: list[str] = []
-    writer = lake.writer(pace=lake.impatient(), should_stop=lambda: True)
+    writer = lake.writer(clock=lake.impatient(), should_stop=lambda: True)
     with source.open("rb") as opened:
         ingest(opened, writer, warn=told.append)
     assert (lake.states, lake.ids()) == ([{"at": 1}], [1])
@@ -247,7 +247,7 @@ def test_half_of_a_page_may_be_out_and_no_state_speaks_of_it(lake: Any) -> None:
             others.append(held_by_another(lake))
 
     lake.store.after_call = quick
-    writer = lake.writer(max_file_records=1, tail=True, pace=lake.impatient(), should_stop=lambda: True)
+    writer = lake.writer(max_file_records=1, tail=True, clock=lake.impatient(), should_stop=lambda: True)
     with pytest.raises(BurlerError, match="stopped while waiting"):
         send(lake, writer, 1, 2)
     others[0].release_all()

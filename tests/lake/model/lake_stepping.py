@@ -35,7 +35,7 @@ from lake_stepping_world import (
 
 from burler.errors import BurlerError, StorageError
 from burler.lake import StoredFile
-from support.internals import lake_pace, lake_store
+from support.internals import clocks, lake_store
 
 __all__ = ["NOON", "OK", "TTL_SECONDS", "Call", "Run", "Shared", "name_of", "writer"]
 
@@ -44,7 +44,7 @@ class Paused(BaseException):
     """The list of answers ends here."""
 
 
-class RunClock(lake_pace.Clock):
+class RunClock(clocks.Clock):
     """The time of one run."""
 
     def __init__(self, run: Run) -> None:
@@ -77,7 +77,7 @@ class Run:
     def __init__(self, me: int, answers: tuple[Any, ...], *, waits: int = 2, patient: bool = False) -> None:
         self.me = me
         self.asked: Any = None
-        self.pace = RunClock(self)
+        self.clock = RunClock(self)
         self._answers = answers
         self._at = 0
         self._waits, self._patient = waits, patient

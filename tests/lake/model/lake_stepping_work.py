@@ -11,7 +11,7 @@ from lake_stepping import NOON, TTL_SECONDS, Run, name_of
 
 from burler.lake import FileStats, LakeWriter, LockSettings
 from burler.singer.messages import Schema, State, format_time
-from support.internals import canonical, lake_locks, lake_pace, layout, manifest
+from support.internals import canonical, clocks, lake_locks, layout, manifest
 
 TAP, STREAM = "t", "s"
 FOLDER = layout.stream_folder(TAP, STREAM)
@@ -19,7 +19,7 @@ SETTINGS = LockSettings(ttl_seconds=TTL_SECONDS, timeout_seconds=2 * TTL_SECONDS
 STATS = FileStats(records=1, bytes=10, first=format_time(NOON), last=format_time(NOON))
 
 
-class Unstepped(lake_pace.Clock):
+class Unstepped(clocks.Clock):
     """Time that stands still."""
 
     def now(self) -> dt.datetime:
@@ -56,14 +56,14 @@ def writing(*, variant: int = 0, commits: int = 1, beats: bool = False) -> Calla
     def work(run: Run) -> str:
         name = name_of(run.me)
         locks = lake_locks.Locks(
-            run, writer_id=name, settings=SETTINGS, pace=run.pace, heartbeat=False, should_stop=run.tired
+            run, writer_id=name, settings=SETTINGS, clock=run.clock, heartbeat=False, should_stop=run.tired
         )
         entered = False
         try:
             lock = locks.acquire(lock_path, STREAM)
             run.entered(lock_path)
             entered = True
-            claim = manifest.claim(run, TAP, STREAM, hash=digest, writer_id=name, pace=UNSTEPPED)
+            claim = manifest.claim(run, TAP, STREAM, hash=digest, writer_id=name, clock=UNSTEPPED)
             lock.confirm(claim.epoch)
             for number in range(commits):
                 file = f"{digest}/{STREAM}-20240102T12000{run.me}Z-20240102T12000{run.me}Z-{number + 1}.singer.gz"
@@ -79,7 +79,7 @@ def writing(*, variant: int = 0, commits: int = 1, beats: bool = False) -> Calla
                     [(file, STATS)],
                     schema_line=line,
                     confirm=lambda epoch=epoch: lock.confirm(epoch),
-                    pace=UNSTEPPED,
+                    clock=UNSTEPPED,
                 )
                 claim = done.claim
                 run.acked(row)
@@ -107,14 +107,6 @@ def _no_thread(_locks: lake_locks.Locks) -> None:
     """Not a mock of mock's own making: each of thousands of runs would wait for it."""
 
 
-class _StandingClock:
-    def now(self) -> dt.datetime:
-        return NOON
-
-    def monotonic(self) -> float:
-        return 0.0
-
-
 def whole_writer(*, variant: int = 0, commits: int = 1, tail: bool = False) -> Callable[[Run], str]:
     """The same by the writer that taps use: with the tap's catalog, ``singerlake.json``, and files named by it.
 
@@ -128,12 +120,11 @@ def whole_writer(*, variant: int = 0, commits: int = 1, tail: bool = False) -> C
             TAP,
             emit_state=lambda state: run.acked(_row(run, state.value["n"])),
             writer_id=name_of(run.me),
-            clock=_StandingClock(),
             compression=None,
             locks=SETTINGS,
             tail=tail,
             should_stop=run.tired,
-            pace=run.pace,
+            clock=run.clock,
         )
         with mock.patch.object(lake_locks.Locks, "_begin_to_beat", _no_thread), writer:
             writer.schema(schema)

@@ -280,7 +280,7 @@ def test_a_regular_file_is_read(lake: Any, tmp_path: Path) -> None:
 
 
 def test_an_error_of_the_lake_gives_no_state(lake: Any) -> None:
-    writer, other = lake.writer(), lake.writer(pace=lake.impatient())
+    writer, other = lake.writer(), lake.writer(clock=lake.impatient())
 
     def meanwhile(text: str) -> None:
         from burler.singer.messages import Schema

@@ -134,7 +134,7 @@ def test_a_driver_that_was_taken_over_commits_nothing(lake: Any) -> None:
     old = LakeDriver(lake.store, lake.tap_id, writer_id="old")
     old.begin(lake.schema())
     files = part(lake, 1)
-    new = LakeDriver(lake.store, lake.tap_id, writer_id="new", pace=lake.impatient())
+    new = LakeDriver(lake.store, lake.tap_id, writer_id="new", clock=lake.impatient())
     new.begin(lake.schema())
     new.commit(part(lake, 2))
     with pytest.raises(LockLost, match="new, epoch 2"):

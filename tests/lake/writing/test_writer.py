@@ -370,7 +370,7 @@ def test_a_real_limit_of_the_file_size(lake: Any) -> None:
 
 
 def test_the_older_writer_is_fenced_and_nothing_is_lost(lake: Any) -> None:
-    older, newer = lake.writer(writer_id="older"), lake.writer(writer_id="newer", pace=lake.impatient())
+    older, newer = lake.writer(writer_id="older"), lake.writer(writer_id="newer", clock=lake.impatient())
     for writer, number in ((older, 1), (newer, 2)):
         writer.schema(lake.schema())
         writer.records(lake.page("users", number))
