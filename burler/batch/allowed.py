@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.batch.storage import root_path
 from burler.errors import ConfigError
-from burler.schema.wsdl_places import as_sent, begins, climbs, is_below, is_web, origin
+from burler.http.origins import as_sent, begins, climbs, is_web, same_origin
 from burler.storage.web import Refused
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ class Allowed:
         real = os.path.realpath(path)
         if self.prefixes is not None:
             folders = [os.path.realpath(one) for one in self.prefixes if "://" not in one]
-            if not any(is_below(real, folder) for folder in folders):
+            if not any(Path(real).is_relative_to(folder) for folder in folders):
                 raise self._outside()
-        elif any(is_below(one, folder) for one in (real, _plain(path)) for folder in _SYSTEM):
+        elif any(Path(one).is_relative_to(folder) for one in (real, _plain(path)) for folder in _SYSTEM):
             raise Refused(f"it lies in one of {', '.join(_SYSTEM)}", _cure(str(path.parent)))
         return Path(real)
 
@@ -140,7 +140,7 @@ class Allowed:
             first: the address that was asked at first, if ``url`` is one that it redirects to.
         """
         home = first if self.is_own else next(filter(is_web, self.prefixes or ()), "")
-        return bool(home) and origin(as_sent(url)) == origin(as_sent(home))
+        return same_origin(url, home)
 
     def check_headers(self, url: str) -> None:
         """Look whether there is a host at all that the headers among the storage options may go to.

@@ -10,7 +10,7 @@ from typing import Any
 
 from burler.errors import DeclarationError
 from burler.http.masking import mask_url
-from burler.http.origins import is_absolute
+from burler.http.origins import is_web
 from burler.numbers import is_count, is_measure
 
 MIB = 1024 * 1024
@@ -54,7 +54,7 @@ class Options:
     """Whether headers, parameters and cookies of the session are sent: not to servers of others, see ``bare``."""
 
     def __post_init__(self) -> None:
-        if self.base_url and not is_absolute(self.base_url):
+        if self.base_url and not is_web(self.base_url):
             _refuse(f"base_url '{mask_url(self.base_url)}' has no 'https://' before its host")
         for name in ("headers", "params"):
             if not isinstance(getattr(self, name), Mapping):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, unquote_plus, urlsplit
 
 from burler.errors import DeclarationError
 
@@ -19,9 +19,48 @@ def origin_of(url: str) -> Origin:
     Raises:
         ValueError: a port that is none.
     """
-    parts = urlsplit(url)
+    return origin(urlsplit(url))
+
+
+def origin(parts: SplitResult) -> Origin:
+    """The same of a URL that was taken apart."""
     scheme = parts.scheme.lower()
-    return scheme, (parts.hostname or "").lower(), parts.port or _PORTS.get(scheme)
+    return scheme, (parts.hostname or "").lower().rstrip("."), parts.port or _PORTS.get(scheme)
+
+
+def as_sent(url: str) -> SplitResult:
+    """The parts of an address as requests will send it; nothing, for what is no address. Python's own parser and the
+    one that sends do not always see the same host: ``http://a\\@b/`` has two."""
+    import requests
+
+    prepared = requests.PreparedRequest()
+    try:
+        prepared.prepare_url(url, "")
+        parts = urlsplit(prepared.url or "")
+        _ = parts.port
+    except (requests.RequestException, ValueError):
+        return urlsplit("")
+    return parts
+
+
+def same_origin(one: str, other: str) -> bool:
+    """Whether two addresses, as they are sent, have one scheme, host and port."""
+    there = origin(as_sent(one))
+    return bool(there[1]) and there == origin(as_sent(other))
+
+
+def climbs(path: str) -> bool:
+    """Whether a path of an address has a step upwards in it, however it is written: a server may take it after all
+    beginnings were compared."""
+    return ".." in unquote(unquote(path)).replace("\\", "/").split("/")
+
+
+def begins(parts: SplitResult, beginning: SplitResult) -> bool:
+    """Whether an address lies at or below another: whole parts of the path, not letters of one."""
+    if origin(parts) != origin(beginning) or not parts.hostname:
+        return False
+    folder = beginning.path.rstrip("/")
+    return parts.path == folder or parts.path.startswith(folder + "/")
 
 
 def taken_apart(base_url: str) -> tuple[str, dict[str, list[str]], tuple[str, str] | None]:
@@ -55,15 +94,15 @@ def _check_password(base_url: str) -> None:
         )
 
 
-def is_absolute(path: str) -> bool:
-    """Whether a path is a whole URL."""
+def is_web(path: str) -> bool:
+    """Whether a path is a whole http(s) address."""
     return path[:8].lower().startswith(("http://", "https://"))
 
 
 def joined(base_url: str, path: str) -> str:
     """``base_url`` with what stands behind it: the base's own path stays (``https://x/api`` and ``/a`` are
     ``https://x/api/a``), unlike with ``urljoin``. A whole URL stands for itself."""
-    if is_absolute(path):
+    if is_web(path):
         return path
     if not path:
         return base_url

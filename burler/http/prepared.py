@@ -18,7 +18,7 @@ import msgspec
 from burler.config.secrets import hide
 from burler.http.masking import is_secret_name, mask_url, secrets_in
 from burler.http.options import Options, default_user_agent
-from burler.http.origins import Origin, is_absolute, joined, names_in_query, origin_of
+from burler.http.origins import Origin, is_web, joined, names_in_query, origin_of
 from burler.http.request import Request, as_text, query_pairs
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def redirected(target: Target, response: requests.Response) -> Target | None:
     except ValueError:
         raise BadRedirect(f"it redirects to '{mask_url(location)[:200]}', which is no web address", "") from None
     shown = mask_url(url)
-    if not is_absolute(url):
+    if not is_web(url):
         raise BadRedirect(f"it redirects to '{shown}', which is no web address", "")
     abroad = _leaves(response.url, url)
     method, body = target.method, target.body

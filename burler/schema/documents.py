@@ -18,6 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from burler.errors import DeclarationError, HttpError
+from burler.http.origins import same_origin
 from burler.schema.documents_yaml import load_yaml
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def fetch(url: str, *, where: str = "", guess: bool = False) -> tuple[Any, str]:
     reply = in_time(ask, named)
     final, kind = str(reply.url), reply.headers.get("Content-Type", "").partition(";")[0]
     user, at, _ = urlsplit(url).netloc.rpartition("@")
-    if at and _origin(final) == _origin(url):  # what it names beside itself is asked for by the same user
+    if at and same_origin(final, url):  # what it names beside itself is asked for by the same user
         parts = urlsplit(final)
         final = urlunsplit(parts._replace(netloc=f"{user}@{parts.netloc.rpartition('@')[2]}"))
     return parse(reply.content, named=named, form=_form(urlsplit(final).path, kind, guess=guess)), final
@@ -130,11 +131,6 @@ def get(
             return reply
         url = following(url, reply.headers.get("Location", ""))
     raise DeclarationError(f"{named} redirects without an end.")
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc.rpartition("@")[2].lower()
 
 
 def in_time(work: Callable[[], Any], named: str) -> Any:

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from burler.call import callers_folder
 from burler.errors import BurlerError, DeclarationError
+from burler.http.origins import is_web
 from burler.schema.documents import fetch, read_file, shown
 from burler.schema.openapi_dialect import cut_cycles, to_json_schema, without_write_only
 from burler.schema.refs import resolve_refs
@@ -81,7 +82,7 @@ class OpenApi:
                 raise DeclarationError(f"{where}: openapi: the function for the document failed: {fact}.") from None
         if not isinstance(source, str | Path) or not str(source):
             raise DeclarationError(f"{where}: openapi: the document is a path or a URL, not {type(source).__name__}.")
-        if isinstance(source, str) and (_is_url(source) or source.startswith("file:")):
+        if isinstance(source, str) and (is_web(source) or source.startswith("file:")):
             return source
         return self.base / source
 
@@ -240,11 +241,6 @@ def _prepare(document: dict[str, Any], pointer: str) -> None:
     to_json_schema(_at(document, pointer))
 
 
-def _is_url(source: str) -> bool:
-    """Whether a document is to be fetched."""
-    return source.lower().startswith(("http://", "https://"))
-
-
 def _read_document(source: str | Path, *, where: str) -> tuple[dict[str, Any], str | Path]:
     """An OpenAPI document of version 2.0 or 3.x, and the address or path that its references count from.
 
@@ -256,7 +252,7 @@ def _read_document(source: str | Path, *, where: str) -> tuple[dict[str, Any], s
         MissingExtra: it is YAML and PyYAML is not installed.
     """
     words, base = f"{where}: OpenAPI document", source
-    if _is_url(str(source)):
+    if is_web(str(source)):
         document, base = fetch(str(source), where=words, guess=True)
     else:
         base = Path(unquote(urlsplit(str(source)).path)) if str(source).startswith("file:") else Path(source)

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import BurlerError, DeclarationError
+from burler.http.origins import is_web
 from burler.localfile import replace_file
 from burler.schema.documents import MOST_BYTES, client_for, get, in_time, shown
 from burler.schema.wsdl_known import known_document
-from burler.schema.wsdl_places import Places, is_web
+from burler.schema.wsdl_places import Places
 
 if TYPE_CHECKING:
     from burler.http.client import Client

@@ -8,17 +8,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
+from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from burler.errors import DeclarationError
+from burler.http.origins import as_sent, begins, climbs, is_web, same_origin
 from burler.schema.documents import shown
-
-_PORTS = {"http": 80, "https": 443}
-
-
-def is_web(location: str) -> bool:
-    """Whether a location is an http(s) address."""
-    return location.lower().startswith(("http://", "https://"))
 
 
 def file_of(location: str) -> Path:
@@ -71,7 +65,7 @@ class Places:
         if scheme == "file" and urlsplit(location).netloc not in ("", "localhost"):
             raise _refused(location, "it is a file of another machine", what=what)
         path = os.path.realpath(file_of(location))  # a link that leads out of the folder counts as what it leads to
-        if location != self.root and not any(is_below(path, folder) for folder in self._folders()):
+        if location != self.root and not any(Path(path).is_relative_to(folder) for folder in self._folders()):
             reason = "a WSDL from the web names a file" if is_web(self.root) else "it is not below the WSDL's folder"
             raise _refused(location, reason, what=what)
         return path
@@ -92,7 +86,7 @@ class Places:
 
     def same_origin(self, url: str) -> bool:
         """Whether an address has the root's scheme, host and port, so that it may see its credentials."""
-        return is_web(self.root) and is_web(url) and origin(as_sent(url)) == origin(as_sent(self.root))
+        return is_web(self.root) and same_origin(url, self.root)
 
     def check_web(self, url: str) -> bool:
         """Whether an http(s) address may be read."""
@@ -101,7 +95,7 @@ class Places:
         parts = as_sent(url)
         if climbs(parts.path):
             return False
-        if is_web(self.root) and origin(parts) == origin(as_sent(self.root)):
+        if self.same_origin(url):
             return True
         return any(begins(parts, as_sent(beginning)) for beginning in self.allow if is_web(beginning))
 
@@ -119,43 +113,3 @@ def _refused(location: str, reason: str, *, what: str) -> DeclarationError:
         f"{what} names the document '{shown(location)}', which is not read: {reason}.\n"
         f"  Save it beside the WSDL and name it there, or write allow=['{shown(place)}'] if you trust that place."
     )
-
-
-def as_sent(url: str) -> SplitResult:
-    """The parts of an address as requests will send it; nothing, for what is no address. Python's own parser and the
-    one that sends do not always see the same host: ``http://a\\@b/`` has two."""
-    import requests
-
-    prepared = requests.PreparedRequest()
-    try:
-        prepared.prepare_url(url, "")
-        parts = urlsplit(prepared.url or "")
-        _ = parts.port
-    except (requests.RequestException, ValueError):
-        return urlsplit("")
-    return parts
-
-
-def climbs(path: str) -> bool:
-    """Whether a path of an address has a step upwards in it, however it is written: a server may take it after all
-    beginnings were compared."""
-    return ".." in unquote(unquote(path)).replace("\\", "/").split("/")
-
-
-def origin(parts: SplitResult) -> tuple[str, str, int | None]:
-    """Scheme, host and port of an address."""
-    scheme = parts.scheme.lower()
-    return scheme, (parts.hostname or "").lower().rstrip("."), parts.port or _PORTS.get(scheme)
-
-
-def begins(parts: SplitResult, beginning: SplitResult) -> bool:
-    """Whether an address lies at or below another: whole parts of the path, not letters of one."""
-    if origin(parts) != origin(beginning) or not parts.hostname:
-        return False
-    folder = beginning.path.rstrip("/")
-    return parts.path == folder or parts.path.startswith(folder + "/")
-
-
-def is_below(path: str, folder: str) -> bool:
-    """Whether a path is a folder, or lies in it at any depth. Nothing is followed here."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

@@ -10,11 +10,12 @@ from typing import Any
 
 from burler.call import callers_folder
 from burler.errors import BurlerError, DeclarationError
+from burler.http.origins import is_web
 from burler.schema.documents import shown
 from burler.schema.wsdl_documents import Access, Documents
 from burler.schema.wsdl_find import records_at, type_of
 from burler.schema.wsdl_objects import ObjectSchemas
-from burler.schema.wsdl_places import Places, file_of, is_web, open_address
+from burler.schema.wsdl_places import Places, file_of, open_address
 from burler.schema.wsdl_zeep import Wsdl, read_wsdl
 
 Config = Mapping[str, Any]

@@ -16,13 +16,14 @@ from burler.errors import DeclarationError, SoapError
 from burler.extras import require
 from burler.http.client import Client as HttpClient
 from burler.http.masking import mask_url
+from burler.http.origins import is_web, same_origin
 from burler.http.paging_signs import more_said
 from burler.http.reply import Reply
 from burler.schema.documents import shown
 from burler.schema.wsdl_documents import Access, Documents
 from burler.schema.wsdl_fields import is_complex
 from burler.schema.wsdl_find import Way, operation_of, records_at, way_to
-from burler.schema.wsdl_places import Places, file_of, is_web, open_address
+from burler.schema.wsdl_places import Places, file_of, open_address
 from burler.schema.wsdl_zeep import Wsdl, read_wsdl
 from burler.soap.calling import Answer, Sending, call
 from burler.soap.elements import open_value
@@ -36,7 +37,6 @@ from burler.soap.service import (
     port_of,
     raw_settings,
     root_of,
-    same_origin,
     token,
 )
 from burler.soap.strangers import stranger

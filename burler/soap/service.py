@@ -9,9 +9,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from burler.config.secrets import hide
 from burler.errors import DeclarationError
-from burler.http.prepared import origin_as_sent
+from burler.http.origins import is_web
 from burler.schema.wsdl_find import Way
-from burler.schema.wsdl_places import file_of, is_web
+from burler.schema.wsdl_places import file_of
 from burler.schema.wsdl_zeep import Wsdl
 from burler.soap.calling import Answer
 from burler.soap.elements import local_name
@@ -35,16 +35,6 @@ def fields_beside(answer: Answer, way: Way) -> dict[str, str]:
         found |= {local_name(child.tag): child.text for child in node if not len(child) and child.text}
         node = next((child for child in node if step is None or local_name(child.tag) == step), None)
     return found
-
-
-def same_origin(one: str, other: str) -> bool:
-    """Whether two addresses have one scheme, host and port."""
-    import requests
-
-    try:
-        return bool(one) and origin_as_sent(one) == origin_as_sent(other)
-    except (requests.RequestException, ValueError):
-        return False
 
 
 def root_of(url: str) -> str:
