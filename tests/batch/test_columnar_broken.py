@@ -54,15 +54,6 @@ def test_a_parquet_file_with_a_wrong_byte_is_an_error_or_still_right():
     assert found > len(data) / 23 / 2
 
 
-@pytest.mark.parametrize("part", [b"text", b"value of"])
-def test_names_and_texts_of_an_arrow_file_that_are_no_utf8_are_an_error(part):
-    data = piped.written("arrow", GIVEN, '{"id":1,"text":"value of it"}')
-    assert part in data
-
-    with pytest.raises(BatchError, match="damaged or broken off"):
-        read(data.replace(part, b"\xd8" + part[1:]), "arrow")
-
-
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_file_of_a_web_server_is_read_and_one_that_breaks_off_says_so(format, monkeypatch):
     """It can't be read from its end."""

@@ -23,18 +23,6 @@ def test_bytes_stay_as_they_are():
     assert lines(data) == data
 
 
-def test_empty_lines_and_other_line_ends_are_left_out():
-    data = b'\xef\xbb\xbf\r\n{"a":1}\r\n\r\n  \n{"a":"\\r\\n"}\n\n{"a":3}\r\n\t\n'
-    assert lines(data) == b'{"a":1}\n{"a":"\\r\\n"}\n{"a":3}\n'
-
-
-@pytest.mark.parametrize("cut", range(1, 14))
-def test_a_last_line_that_is_cut_off_is_an_error(cut):
-    whole = b'{"a":"\xc3\xbc","b":5}'
-    with pytest.raises(BatchError, match=r"line 2: it is cut off|line 2: it is no text in UTF-8"):
-        lines(b'{"a":1}\n' + whole[:cut])
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -48,16 +36,6 @@ def test_a_line_that_is_no_object_is_named(line):
     with pytest.raises(BatchError, match=r"line 3: it is no JSON object \(.*\)\.(\n|$)") as caught:
         lines(b'{"a":1}\n\n' + line + b'\n{"a":2}\n')
     assert len(str(caught.value)) < 400
-
-
-def test_lines_do_not_make_up_for_each_other():
-    """So many objects as lines are not enough: one line may have two, and two lines one."""
-    with pytest.raises(BatchError, match="line 2: it is no JSON object"):
-        lines(b'{"a":1}\n{"a":2}{"a":3}\n')
-    with pytest.raises(BatchError, match="line 1: it is no JSON object"):
-        lines(b'{"a":1}{"a":2}\n{"a":3\n}\n')
-    with pytest.raises(BatchError, match="line 1: it is no JSON object"):
-        lines(b'{"a":{"b":1}\n,"c":{}}{"a":1}\n')
 
 
 @pytest.mark.parametrize("broken", [b"[1]", b'{"a":NaN}', b'{"a":"\xff"}', b'{"a":1}{"a":2}', b'{"a":1'])
@@ -77,11 +55,6 @@ def test_line_numbers_count_through_all_pages_and_what_stands_before_is_given():
             given.append(lines)
     assert len(given) > 3 and b"".join(given) == data.removesuffix(b"broken\n")
     assert max(map(len, given)) < 2 << 20
-
-
-def test_gzip_in_gzip_is_named():
-    with pytest.raises(BatchError, match="it is gzip, and the message says jsonl, packed with gzip"):
-        lines(gzip.compress(gzip.compress(b'{"a":1}\n')), "gzip")
 
 
 @given(

@@ -93,20 +93,6 @@ def test_every_changed_byte_is_an_error_or_changes_nothing(compression):
     assert refused > len(whole) * 0.9
 
 
-@pytest.mark.parametrize(
-    ("data", "compression", "said"),
-    [
-        (packed(ONE, "gzip"), "zstd", "it is no zstd file: it is gzip."),
-        (b"PAR1....", "zstd", "it is no zstd file: it is Parquet."),
-        (b"\n", "gzip", "it is no gzip file"),
-    ],
-)
-def test_what_is_no_such_file_is_named(data, compression, said):
-    with pytest.raises(BatchError) as caught:
-        read(data, compression)
-    assert said in str(caught.value)
-
-
 @BOTH
 def test_the_error_comes_after_what_was_whole(compression):
     many = ROWS * 30

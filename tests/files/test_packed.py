@@ -46,41 +46,6 @@ def test_what_is_packed_is_read(box, packing):
     assert len(rows(box["b.bin"], format="csv", compression=packing)) == 2000
 
 
-@pytest.mark.parametrize("packing", PACKED)
-@pytest.mark.parametrize("cut", [0.5, 0.99])
-def test_what_is_cut_off_is_an_error_that_names_the_file(box, packing, cut):
-    data = PACKED[packing](TEXT.encode())
-    place(box, f"torn.csv.{packing}", data[: int(len(data) * cut)])
-    said = error(box["torn*"])
-    assert f"torn.csv.{packing}'" in said and ("cut off" in said or "can't be" in said), said
-
-
-@pytest.mark.parametrize("packing", PACKED)
-def test_what_is_not_packed_at_all_is_an_error_that_names_the_file(box, packing):
-    place(box, f"a.csv.{packing}", TEXT.encode())
-    assert f"a.csv.{packing}'" in error(box["a*"])
-
-
-@pytest.mark.parametrize("packing", ["gz", "bz2", "xz", "zst"])
-def test_a_packed_file_without_a_byte_is_cut_off(box, packing):
-    place(box, f"a.csv.{packing}", b"")
-    assert f"a.csv.{packing}': it is empty" in error(box["a*"])
-    place(box, f"b.csv.{packing}", PACKED[packing](b""))
-    assert rows(box["b*"]) == []
-
-
-@pytest.mark.parametrize("packing", ["gz", "bz2", "xz", "zst"])
-def test_parts_behind_each_other_are_one_file_and_a_damaged_one_is_an_error(box, packing):
-    first, second = PACKED[packing](b"id\n1\n"), PACKED[packing](b"2\n")
-    place(box, f"a.csv.{packing}", first + second)
-    assert [row["id"] for row in rows(box["a*"])] == [1, 2]
-    for name, data in {"b": first + b"\xff" + second[1:], "c": first + second[:-3], "d": first + b"x"}.items():
-        place(box, f"{name}.csv.{packing}", data)
-        said = error(box[f"{name}*"])
-        assert f"{name}.csv.{packing}'" in said, said
-        assert "cut off" in said or "damaged" in said or "something else behind" in said, said
-
-
 @pytest.mark.parametrize("packing", ["gz", "bz2", "xz", "zip"])
 def test_a_bomb_is_stopped(box, packing):
     place(box, f"a.csv.{packing}", PACKED[packing](b"id\n" + b"1\n" * 1_500_000))

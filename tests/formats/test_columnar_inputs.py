@@ -1,5 +1,5 @@
 """Odd and broken files of columns: whoever reads them, ``files.read`` (Parquet alone), ``burler.batch.read``,
-``batch_files`` or ``burler batch expand``, says the same of each."""
+``batch_files``, ``burler batch expand`` or a lake that takes their BATCH message, says the same of each."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ import pytest
 import burler
 import burler.files
 from burler.errors import BurlerError
+from burler.lake import LakeWriter, ingest, open_store
+from burler.lake import read as read_lake
 from burler.testing import run_tap
 
 SCHEMA = {
@@ -108,6 +110,7 @@ INPUTS: dict[str, tuple[str, bytes, list[dict[str, Any]] | str]] = {
         NOT_WHOLE + "Parquet file",
     ),
     "a name that is no text": ("arrow", arrow(NAMES).replace(b"name", b"\xd8ame"), NOT_WHOLE + "Arrow file"),
+    "a text that is no text": ("arrow", arrow(NAMES).replace(b"value of", b"\xd8alue of"), NOT_WHOLE + "Arrow file"),
     "an empty parquet": ("parquet", b"", "it is empty, which no Parquet file is"),
     "an empty arrow": ("arrow", b"", "it is empty, which no Arrow file is"),
     "arrow for parquet": ("parquet", arrow(NAMES), "it is no Parquet file but an Arrow file"),
@@ -136,13 +139,23 @@ def batch(path: Path, form: str) -> dict[str, Any]:
     return {"type": "BATCH", "stream": "s", "encoding": encoding, "manifest": [f"file://{path}"]}
 
 
-def expanded(path: Path, form: str) -> list[Any]:
+def messages(path: Path, form: str) -> io.BytesIO:
     said = {"type": "SCHEMA", "stream": "s", "schema": SCHEMA, "key_properties": ["id"]}
+    return io.BytesIO(b"".join(json.dumps(message).encode() + b"\n" for message in (said, batch(path, form))))
+
+
+def expanded(path: Path, form: str) -> list[Any]:
     parts: list[bytes] = []
-    given = b"".join(json.dumps(message).encode() + b"\n" for message in (said, batch(path, form)))
-    burler.batch.expand(io.BytesIO(given), parts.append)
-    messages = map(json.loads, b"".join(parts).splitlines())
-    return [message["record"] for message in messages if message["type"] == "RECORD"]
+    burler.batch.expand(messages(path, form), parts.append)
+    found = map(json.loads, b"".join(parts).splitlines())
+    return [message["record"] for message in found if message["type"] == "RECORD"]
+
+
+def of_lake(path: Path, form: str) -> list[Any]:
+    store = open_store(str(path.parent / "lake"))
+    writer = LakeWriter(store, "tap-x", emit_state=lambda state: None)
+    ingest(messages(path, form), writer, warn=lambda said: None)
+    return list(read_lake(store).rows())
 
 
 WAYS: dict[str, Callable[[Path, str], list[Any]]] = {
@@ -150,6 +163,7 @@ WAYS: dict[str, Callable[[Path, str], list[Any]]] = {
     "batch_files": lambda path, form: of_tap(lambda: [burler.batch_files(path, format=form)]),
     "batch.read": lambda path, form: list(burler.batch.read(batch(path, form), SCHEMA, warn=lambda said: None).rows()),
     "expand": expanded,
+    "lake": of_lake,
 }
 
 

@@ -64,45 +64,6 @@ def test_pages_end_with_lines_however_long_these_are(lake: Any) -> None:
         assert all(len(page) < (1 << 20) + 131_072 + max(map(len, lines)) for page in pages)
 
 
-def cut(data: bytes) -> bytes:
-    return data[:-1000]
-
-
-def cut_early(data: bytes) -> bytes:
-    return data[:12]
-
-
-def flip(data: bytes) -> bytes:
-    middle = len(data) // 2
-    return data[:middle] + bytes([data[middle] ^ 0x55]) + data[middle + 1 :]
-
-
-def wrong_sum(data: bytes) -> bytes:
-    return data[:-8] + bytes(4) + data[-4:]
-
-
-def empty(_: bytes) -> bytes:
-    return b""
-
-
-def plain(_: bytes) -> bytes:
-    return b"plain text\n" * 10
-
-
-def garbage_behind(data: bytes) -> bytes:
-    return data + b"\x1f\x8bgarbage that is no member"
-
-
-@pytest.mark.parametrize("damage", [cut, cut_early, flip, wrong_sum, empty, plain, garbage_behind])
-def test_damage_is_named_with_the_cure(lake: Any, file: Any, damage: Callable[[bytes], bytes]) -> None:
-    path = Path(lake.store.locate(file.path))
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(LakeError, match="Restore it from a copy") as caught:
-        list(read_lines(lake.store, file.path))
-    assert str(path) in str(caught.value)
-    assert caught.value.exit_code == 1
-
-
 def test_a_missing_file_is_named(lake: Any, file: Any) -> None:
     Path(lake.store.locate(file.path)).unlink()
     with pytest.raises(LakeError, match=r"missing although the lake lists it"):
@@ -149,13 +110,6 @@ def test_line_1_must_be_a_schema(lake: Any, file: Any) -> None:
 def test_a_last_line_without_an_end_is_broken(lake: Any, file: Any) -> None:
     with pytest.raises(LakeError, match="last line has no end"):
         list(read_lines(lake.store, rewrite(lake, file, lambda data: data[:-1])))
-
-
-def test_members_one_after_the_other_are_one_file(lake: Any, file: Any) -> None:
-    path = Path(lake.store.locate(file.path))
-    first, _, rest = gzip.decompress(path.read_bytes()).partition(b"\n")
-    path.write_bytes(gzip.compress(first + b"\n") + gzip.compress(rest))
-    assert len(list(read_lines(lake.store, file.path))) == 5001
 
 
 def test_bz2_and_plain_damage(lake: Any) -> None:
