@@ -178,8 +178,6 @@ class _Queue:
     done: Expanded
     warn: Callable[[str], object] = logger.warning
     waiting: deque[bytes | _File] = field(default_factory=deque)
-    files: int = 0
-    files_waiting: int = 0
     bytes_waiting: int = 0
 
     def run(self, source: BinaryIO | int, reader: PassingReader) -> None:
@@ -213,13 +211,11 @@ class _Queue:
         if last < 0:
             self.done.message_read(batch)
         for number in range(last + 1):
-            while self.files_waiting >= _FILES_AHEAD * self.processes:
+            while sum(isinstance(one, _File) for one in self.waiting) >= _FILES_AHEAD * self.processes:
                 self._wait()
-            name = self.folder / str(self.files)
-            rows = self.executor.submit(_work, found, number, self.access, str(name))
+            name = self.folder / f"{found.number}-{number}"
+            rows = self.executor.submit(_work, found, number, self.access, name)
             self.waiting.append(_File(name, rows, batch if number == last else None))
-            self.files += 1
-            self.files_waiting += 1
 
     def _wait(self) -> None:
         """For what is first."""
@@ -259,7 +255,6 @@ class _Queue:
             self.done.records += rows
             if first.ends is not None:
                 self.done.message_read(first.ends)
-            self.files_waiting -= 1
         return is_read
 
 
@@ -293,7 +288,7 @@ def _begin(parent: Connection, folder: str) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _work(found: BatchLine, file: int, access: Mapping[str, Any], name: str) -> tuple[int, list[str]]:
+def _work(found: BatchLine, file: int, access: Mapping[str, Any], name: Path) -> tuple[int, list[str]]:
     """Read one file of a message into ``name.0``, ``name.1``, ...: RECORD lines. Gives the number of rows, and what is
     odd about them."""
     warnings: list[str] = []
@@ -308,7 +303,7 @@ def _work(found: BatchLine, file: int, access: Mapping[str, Any], name: str) -> 
                     time.sleep(_POLL_SECONDS)
                 else:
                     waiting -= parts.popleft()[1]
-            part, begun = Path(f"{name}.{number}"), Path(f"{name}.begun")
+            part, begun = name.with_suffix(f".{number}"), name.with_suffix(".begun")
             with _room_told():
                 begun.write_bytes(lines)
                 begun.rename(part)
