@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from burler.schema.openapi_source import openapi
     from burler.schema.samples import inferred
     from burler.schema.typed_source import typed
-    from burler.schema.wsdl_source import wsdl
+    from burler.soap.wsdl import wsdl
 
 __version__ = "0.1.0"
 
@@ -76,7 +76,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
             "json_page": "pages",
             "openapi": "schema.openapi_source",
             "typed": "schema.typed_source",
-            "wsdl": "schema.wsdl_source",
+            "wsdl": "soap.wsdl",
         },
         packages=("batch", "files", "graphql", "http", "lake", "patterns", "soap", "spec", "sql", "verify"),
         others=("config", "errors", "schema", "singer", "spark", "testing"),

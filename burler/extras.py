@@ -60,7 +60,7 @@ def lazy_names(
     so that ``import burler`` stays quick, and what ``dir()``, and so the TAB key, shows of them.
 
     Args:
-        where: name -> the module that has it, below ``package``.
+        where: name -> the module that has it, below ``package``; ".other.module" stands beside the package.
         packages: names below ``package`` that are imported themselves; shown beside ``__all__``.
         others: packages below it that are shown once they are imported.
     """
@@ -70,7 +70,7 @@ def lazy_names(
             return importlib.import_module(f"{package}.{name}")
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"{package}.{where[name]}"), name)
+        value = getattr(importlib.import_module(f".{where[name]}", package), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -12,8 +12,8 @@ What to open for what:
     openapi_source, openapi_dialect   a schema from an OpenAPI document; its words as JSON Schema's
     typed_source                      a schema from a Python class
     simplify                          what other tools write, in the form that Singer's targets read
-    wsdl_source, wsdl_find, wsdl_objects, wsdl_fields, wsdl_simple   a schema from a WSDL: names, types, fields
-    wsdl_zeep, wsdl_documents, wsdl_places, wsdl_known               reading it, only from where it may be
+
+A schema from a WSDL is made in ``burler.soap.wsdl``.
 """
 
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from burler.schema.sources import Generated, JsonFile, SchemaLike, Source, generated, json_file
     from burler.schema.type_names import check_types
     from burler.schema.typed_source import Typed, is_typed, typed
-    from burler.schema.wsdl_source import WsdlSource, wsdl
+    from burler.soap.wsdl import WsdlSource, wsdl
 
 __all__ = [
     "Generated",
@@ -73,7 +73,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
             "openapi": "openapi_source",
             "resolve_refs": "refs",
             "typed": "typed_source",
-            "WsdlSource": "wsdl_source",
-            "wsdl": "wsdl_source",
+            "WsdlSource": ".soap.wsdl",
+            "wsdl": ".soap.wsdl",
         },
     )

@@ -10,7 +10,12 @@ What to open for what:
     reading, texts      an answer's XML as rows, and texts as values
     objects             zeep's objects as rows
 
-The WSDL itself is read by ``burler.schema`` (``wsdl_*``).
+and of the WSDL itself:
+
+    wsdl                a stream's schema from it
+    definitions, documents      what zeep reads of it, and from where it may come
+    lookup, fields      operations, elements and types by their names; what a type holds
+    schemas             types as JSON Schema
 """
 
 from typing import TYPE_CHECKING

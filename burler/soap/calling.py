@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import HttpError, SoapError
 from burler.http.masking import mask_url
-from burler.schema.wsdl_documents import DoctypeError, check_prolog
+from burler.soap.documents import DoctypeError, check_prolog
 from burler.soap.faults import body_of, fault_error, fault_in
 from burler.soap.multiref import put_in_place
 

@@ -20,13 +20,12 @@ from burler.http.origins import is_web, same_origin
 from burler.http.paging_signs import more_said
 from burler.http.reply import Reply
 from burler.schema.documents import shown
-from burler.schema.wsdl_documents import Access, Documents
-from burler.schema.wsdl_fields import is_complex
-from burler.schema.wsdl_find import Way, operation_of, records_at, way_to
-from burler.schema.wsdl_places import Places, file_of, open_address
-from burler.schema.wsdl_zeep import Wsdl, read_wsdl
 from burler.soap.calling import Answer, Sending, call
+from burler.soap.definitions import Wsdl, read_wsdl
+from burler.soap.documents import Access, Documents, Places, file_of, open_address
 from burler.soap.elements import open_value
+from burler.soap.fields import is_complex
+from burler.soap.lookup import Way, operation_of, records_at, way_to
 from burler.soap.paging import Paging, with_param
 from burler.soap.reading import Reader
 from burler.soap.service import (

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from burler.extras import require
-from burler.schema.wsdl_fields import Field, fields_of, is_complex, is_simple, list_field, text_field
-from burler.schema.wsdl_simple import builtin_name
 from burler.soap.elements import open_value
+from burler.soap.fields import Field, fields_of, is_complex, is_simple, list_field, text_field
+from burler.soap.schemas import builtin_name
 from burler.soap.texts import empty_value
 
 Change = Callable[[Any], Any]

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from burler.schema.wsdl_fields import Field, array_item, fields_of, is_complex, is_simple, list_field, text_field
 from burler.soap.elements import OF_SOAP, XSI, add, is_nil, local_name, open_value
+from burler.soap.fields import Field, array_item, fields_of, is_complex, is_simple, list_field, text_field
 from burler.soap.slots import Read, Slot, Step, free, into_groups
 from burler.soap.texts import converter, empty_value
 

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit, urlunsplit
 from burler.config.secrets import hide
 from burler.errors import DeclarationError
 from burler.http.origins import is_web
-from burler.schema.wsdl_find import Way
-from burler.schema.wsdl_places import file_of
-from burler.schema.wsdl_zeep import Wsdl
 from burler.soap.calling import Answer
+from burler.soap.definitions import Wsdl
+from burler.soap.documents import file_of
 from burler.soap.elements import local_name
+from burler.soap.lookup import Way
 
 
 def elements_at(answer: Answer, way: Way) -> list[Any]:

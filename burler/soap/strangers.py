@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from burler.schema.wsdl_fields import array_item, fields_of, is_complex
-from burler.schema.wsdl_find import Way
 from burler.soap.calling import Answer
 from burler.soap.elements import local_name
+from burler.soap.fields import array_item, fields_of, is_complex
+from burler.soap.lookup import Way
 
 
 def stranger(operation: Any, answer: Answer, way: Way) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from burler.schema.wsdl_simple import builtin_name, collapsed, normalized
+from burler.soap.schemas import builtin_name, collapsed, normalized
 
 Convert = Callable[[str], Any]
 

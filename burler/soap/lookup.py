@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from burler.errors import DeclarationError
-from burler.schema.wsdl_fields import array_item, fields_of, is_complex, list_field
-from burler.schema.wsdl_zeep import XSD, Wsdl
+from burler.soap.definitions import XSD, Wsdl
+from burler.soap.fields import array_item, fields_of, is_complex, list_field
 from burler.suggest import near_or_all
 
 _MOST_WRAPPERS = 10

@@ -14,7 +14,7 @@ from typing import Any
 from burler.errors import BurlerError, DeclarationError
 from burler.extras import require
 from burler.schema.documents import shown
-from burler.schema.wsdl_documents import Documents
+from burler.soap.documents import Documents
 
 XSD = "http://www.w3.org/2001/XMLSchema"
 _FACETS = (

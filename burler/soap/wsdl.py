@@ -12,11 +12,10 @@ from burler.call import callers_folder
 from burler.errors import BurlerError, DeclarationError
 from burler.http.origins import is_web
 from burler.schema.documents import shown
-from burler.schema.wsdl_documents import Access, Documents
-from burler.schema.wsdl_find import records_at, type_of
-from burler.schema.wsdl_objects import ObjectSchemas
-from burler.schema.wsdl_places import Places, file_of, open_address
-from burler.schema.wsdl_zeep import Wsdl, read_wsdl
+from burler.soap.definitions import Wsdl, read_wsdl
+from burler.soap.documents import Access, Documents, Places, file_of, open_address
+from burler.soap.lookup import records_at, type_of
+from burler.soap.schemas import ObjectSchemas
 
 Config = Mapping[str, Any]
 Place = str | Path | Callable[[Config], str | Path]
