@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from support.objects import s3_endpoint, s3_server
+
+__all__ = ["box", "s3_endpoint", "s3_server"]
 sys.path.insert(0, str(Path(__file__).parent))
 pytest.importorskip("fsspec")
 pytest.importorskip("pyarrow")

@@ -11,9 +11,11 @@ import pytest
 from filebox import ORDER, ids, tap_of, zip_of
 from shelf import shelf as opened
 
-from burler.errors import MissingExtra
+from burler.errors import FileError, MissingExtra, StorageError, UsageError
 from burler.files import read, schema
+from burler.lake import open_store
 from burler.testing import bind_stream, canary, run_tap
+from support.internals import clocks
 
 WITH_NAME = {"properties": {**ORDER["properties"], "_file": {"type": "string"}}}
 
@@ -115,6 +117,8 @@ def test_a_folder_that_can_not_be_listed_is_an_error_and_nothing_is_forgotten(sh
     second = run_tap(tap, state=first.states[-1])
     assert "'shelf://in/**/*.csv' can't be listed" in str(second.result.errors["orders"])
     assert noted(second.states[-1]) == 2
+    with clocks.briefly(0.2), pytest.raises((StorageError, UsageError), match="shelf://in can't be "):
+        list(open_store("shelf://in").files(""))
     shelf.fails.clear()
     assert ids(run_tap(tap, state=second.states[-1])) == []
 
@@ -324,3 +328,14 @@ def test_a_package_of_a_store_that_is_missing_is_named(monkeypatch, pattern, pac
         with pytest.raises(MissingExtra) as caught:
             act()
         assert f"'{pattern}' {cure}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "place"),
+    [("in/**/*.csv", "in"), ("in/*/a.csv", "in"), ("in/*/a.csv", "in%2Fbelow"), ("in/b*/a.csv", "in%2Fbelow")],
+)
+def test_a_folder_of_a_bucket_that_may_not_be_listed(s3_server, pattern, place):
+    s3_server.put("in/below/a.csv", b"id\n1\n")
+    denied = s3_server.failing(lambda asked: (403, "AccessDenied") if f"prefix={place}" in asked else None)
+    with denied, pytest.raises(FileError, match="can't be listed: AccessDenied"):
+        list(read(s3_server.url(pattern), storage_options=s3_server.options))
