@@ -80,7 +80,7 @@ def batch_of(wire: Mapping[str, Any]) -> Batch:
         said = msgspec.convert(wire, _BatchMessage)
     except msgspec.ValidationError as error:
         raise BatchError(f"{where}a BATCH that is not as it should be: {error}".replace("`", "'")) from None
-    form, packing = _named(said.format), _named(said.compression)
+    form, packing = (one if isinstance(one, _Named) else _Named(one) for one in (said.format, said.compression))
     encodings = []
     if said.encoding is None or said.format is not None or said.compression is not None:
         encodings.append(_encoding(form.name, None if packing.enabled is False else packing.name, where))
@@ -110,10 +110,6 @@ def batch_of(wire: Mapping[str, Any]) -> Batch:
         file_stats=None if said.file_stats is None else tuple((one.records, one.bytes) for one in said.file_stats),
         dialect="sip" if said.encoding is None else "meltano" if said.format is None else "both",
     )
-
-
-def _named(said: _Named | str | None) -> _Named:
-    return said if isinstance(said, _Named) else _Named(said)
 
 
 def _encoding(form: str | None, packing: str | None, where: str) -> tuple[str, str | None]:
