@@ -1,5 +1,5 @@
-"""A WSDL or XSD as zeep reads it, with what zeep leaves out: facets of simple types (enumerations, bounds, digits),
-which types are abstract and which derive from them, and which elements may stand for another.
+"""A WSDL or XSD as zeep reads it, with what zeep leaves out: enumerations of simple types, which types are abstract and
+which derive from them, and which elements may stand for another.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,10 +17,6 @@ from burler.schema.documents import shown
 from burler.soap.documents import Documents
 
 XSD = "http://www.w3.org/2001/XMLSchema"
-_FACETS = (
-    "enumeration", "minInclusive", "maxInclusive", "minExclusive", "maxExclusive", "length", "minLength", "maxLength",
-    "totalDigits", "fractionDigits",
-)  # fmt: skip
 
 
 @dataclass
@@ -168,7 +164,7 @@ def _visitor_class() -> Any:
             return found
 
         def visit_simple_type(self, node: Any, parent: Any) -> Any:
-            return _with_facets(super().visit_simple_type(node, parent), node, tags)
+            return _with_choices(super().visit_simple_type(node, parent), node, tags)
 
     return Visitor
 
@@ -204,12 +200,10 @@ def _note_type(visitor: Any, node: Any, tags: Any) -> None:
                 notes.derived.setdefault(_qualified(visitor, step, step.get("base")), []).append(own)
 
 
-def _with_facets(made: Any, node: Any, tags: Any) -> Any:
-    """The type that zeep made of a ``simpleType``, with the facets that stand in it."""
-    facets: dict[str, list[str]] = {}
-    for step in node.iterchildren(tags.restriction):
-        for facet in step.iterchildren(*(f"{{{XSD}}}{name}" for name in _FACETS)):
-            facets.setdefault(facet.tag.rpartition("}")[2], []).append(facet.get("value", ""))
+def _with_choices(made: Any, node: Any, tags: Any) -> Any:
+    """The type that zeep made of a ``simpleType``, with the enumeration that stands in it."""
+    steps = node.iterchildren(tags.restriction)
+    choices = [one.get("value", "") for step in steps for one in step.iterchildren(f"{{{XSD}}}enumeration")]
     if hasattr(made, "base_type"):
         plain = made.resolve
 
@@ -218,16 +212,15 @@ def _with_facets(made: Any, node: Any, tags: Any) -> Any:
             if hasattr(base, "item_type"):
                 return base  # zeep can't restrict lists: their items are what counts
             resolved = plain()
-            type(resolved).burler_facets = facets  # a class of its own for each simpleType; bases keep theirs
+            if choices:
+                type(resolved).burler_choices = choices  # a class of its own for each simpleType; bases keep theirs
             return resolved
 
         made.resolve = resolve
     return made
 
 
-def facets_of(simple_type: Any) -> Iterator[Mapping[str, list[str]]]:
-    """The facets of a simple type, those of its bases first."""
-    for kind in reversed(type(simple_type).__mro__):
-        own = kind.__dict__.get("burler_facets")
-        if own:
-            yield own
+def choices_of(simple_type: Any) -> list[str]:
+    """The texts that a simple type enumerates: its own, else those of its base."""
+    found: list[str] = getattr(type(simple_type), "burler_choices", [])
+    return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from burler.errors import DeclarationError
 from burler.schema.simplify import simplify
-from burler.soap.definitions import XSD, Wsdl, facets_of
+from burler.soap.definitions import XSD, Wsdl, choices_of
 from burler.soap.fields import Field, array_item, fields_of, is_complex, is_simple, list_field, text_field
 
 MOST_FIELDS = 100_000
@@ -39,7 +39,6 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "anySimpleType": {},
 }
 _LINE = {ord(sign): " " for sign in "\t\n\r"}
-_MOST_DIGITS = 300  # beyond, 10**-digits is no float any more, and no service means it
 
 
 class ObjectSchemas:
@@ -206,8 +205,11 @@ def simple_schema(kind: Any) -> dict[str, Any]:
         return (simple_schema(kind.item_class()) if kind.item_class else {}) or {"type": "string"}
     name = builtin_name(kind)
     schema = _integer(name) if name in _BOUNDS else dict(_PLAIN.get(name, {"type": "string"}))
-    for facets in facets_of(kind):
-        _narrow(schema, facets, _SPACES.get(name, collapsed))
+    choices = choices_of(kind)
+    if choices and (schema == {"type": "string"} or schema.get("type") == "integer"):
+        read: Callable[[str], Any] = int if name in _BOUNDS else _SPACES.get(name, collapsed)
+        with contextlib.suppress(ValueError):  # a value that can't be read: a wider schema loses nothing
+            schema["enum"] = list(dict.fromkeys(map(read, choices)))
     return schema
 
 
@@ -233,66 +235,3 @@ def _integer(name: str) -> dict[str, Any]:
     if most is not None:
         out["maximum"] = most
     return out
-
-
-def _narrow(schema: dict[str, Any], facets: Mapping[str, list[str]], text: Callable[[str], str]) -> None:
-    """Bring one restriction into a schema. What JSON Schema has no word for, or what can't be read, stays out: a wider
-    schema loses nothing.
-
-    Args:
-        text: treats the white space of a value as its type does.
-    """
-    kind = schema.get("type")
-    if kind in ("integer", "number"):
-        _digits(schema, facets)
-        parse: Callable[[str], Any] = _number
-        for facet, word in (("minInclusive", "minimum"), ("maxInclusive", "maximum"),
-                            ("minExclusive", "exclusiveMinimum"), ("maxExclusive", "exclusiveMaximum")):  # fmt: skip
-            value = _number(facets[facet][-1]) if facet in facets else None
-            if value is not None:
-                schema[word] = _tighter(word, schema.get(word), value)
-    elif kind == "string" and "format" not in schema and "contentEncoding" not in schema:
-        parse = text
-        for facet, words in (("length", ("minLength", "maxLength")), ("minLength", ("minLength",)),
-                             ("maxLength", ("maxLength",))):  # fmt: skip
-            length = facets.get(facet, [""])[-1].strip()
-            if length.isdigit() and not (words == ("minLength",) and int(length) == 0):
-                schema.update(dict.fromkeys(words, int(length)))
-    else:
-        return
-    if "enumeration" in facets:
-        values = [parse(text) for text in facets["enumeration"]]
-        if None not in values:
-            schema["enum"] = list(dict.fromkeys(values))
-
-
-def _tighter(word: str, old: Any, new: Any) -> Any:
-    if old is None:
-        return new
-    return max(old, new) if word.lower().endswith("minimum") else min(old, new)
-
-
-def _digits(schema: dict[str, Any], facets: Mapping[str, list[str]]) -> None:
-    """``fractionDigits``: so many digits behind the point; with none the number is an integer."""
-    text = facets.get("fractionDigits", [""])[-1].strip()
-    if not text.isdigit() or schema["type"] != "number" or int(text) > _MOST_DIGITS:
-        return
-    schema.pop("format", None)
-    if int(text) == 0:
-        schema["type"] = "integer"
-        schema.pop("multipleOf", None)
-    else:
-        schema["multipleOf"] = float(f"1e-{int(text)}")
-
-
-def _number(text: str) -> int | float | None:
-    """A facet's value; None for INF, NaN and what is no number. Text that a float would round is left out, too."""
-    try:
-        exact = Decimal(text.strip())
-    except InvalidOperation:
-        return None
-    if not exact.is_finite() or abs(exact.adjusted()) > _MOST_DIGITS:
-        return None
-    if exact == exact.to_integral_value() and abs(exact) < Decimal(10) ** 40:
-        return int(exact)
-    return float(exact) if Decimal(repr(float(exact))) == exact else None

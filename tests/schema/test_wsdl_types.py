@@ -65,16 +65,19 @@ CONTACT = {
     "Modified": {"type": "string", "format": "date-time"},
     "Closes": {"type": ["null", "string"], "format": "time"},
     "Contract": {"type": ["null", "string"], "format": "duration"},
-    "Rating": {"type": ["null", "integer"], "minimum": 0, "maximum": 10},
+    "Rating": {"type": ["null", "integer"], "minimum": -(2**31), "maximum": 2**31 - 1},
     "Score": {"type": ["null", "number"]},
     "Active": {"type": ["null", "boolean"]},
     "Balance": {
         "type": ["null", "object"],
-        "properties": {"value": {"type": ["null", "number"], "multipleOf": 0.01}, "currency": {"type": "string"}},
+        "properties": {
+            "value": {"type": ["null", "number"], "format": "singer.decimal"},
+            "currency": {"type": "string"},
+        },
         "required": ["currency"],
     },
     "Share": {"type": ["null", "number"], "format": "singer.decimal"},
-    "Code": {"type": ["null", "string"], "minLength": 2, "maxLength": 8},
+    "Code": {"type": ["null", "string"]},
     "Photo": {"type": ["null", "string"], "contentEncoding": "base64"},
     "Phones": {
         "type": ["null", "array"],
@@ -152,20 +155,13 @@ def test_types_of_xsd_itself(field, kind, schema):
 @pytest.mark.parametrize(
     ("element", "schema"),
     [
-        (restricted("xs:int", ("minInclusive", "1"), ("maxExclusive", "5")),
-         {"type": "integer", "minimum": 1, "maximum": 2**31 - 1, "exclusiveMaximum": 5}),
         (restricted("xs:short", ("enumeration", "1"), ("enumeration", " 2 "), ("enumeration", "1")),
          {"type": "integer", "minimum": -(2**15), "maximum": 2**15 - 1, "enum": [1, 2]}),
-        (restricted("xs:int", ("minInclusive", "-99999999999")),
+        (restricted("xs:int", ("minInclusive", "1"), ("enumeration", "x")),
          {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}),
-        (restricted("xs:decimal", ("fractionDigits", "0")), {"type": "integer"}),
-        (restricted("xs:decimal", ("fractionDigits", "4"), ("minInclusive", "0.5")),
-         {"type": "number", "multipleOf": 0.0001, "minimum": 0.5}),
-        (restricted("xs:decimal", ("maxInclusive", "0.1000000000000000000001")),
-         {"type": "number", "format": "singer.decimal"}),  # no float has that bound
-        (restricted("xs:double", ("maxInclusive", "INF")), {"type": "number"}),
-        (restricted("xs:string", ("length", "3")), {"type": "string", "minLength": 3, "maxLength": 3}),
-        (restricted("xs:string", ("pattern", "[a-z]")), {"type": "string"}),
+        (restricted("xs:decimal", ("fractionDigits", "4"), ("minInclusive", "0.5"), ("enumeration", "0.5")),
+         {"type": "number", "format": "singer.decimal"}),
+        (restricted("xs:string", ("length", "3"), ("pattern", "[a-z]")), {"type": "string"}),
         (restricted("xs:date", ("minInclusive", "2000-01-01")), {"type": "string", "format": "date"}),
         ('<xs:element name="a" type="xs:int" nillable="true"/>',
          {"type": ["null", "integer"], "minimum": -(2**31), "maximum": 2**31 - 1}),
@@ -183,12 +179,16 @@ def test_elements_and_restrictions(field, element, schema):
     assert field(element) == schema
 
 
-def test_a_restriction_of_a_restriction_keeps_both(field):
-    one = '<xs:restriction base="xs:int"><xs:minInclusive value="3"/><xs:maxInclusive value="9"/></xs:restriction>'
-    two = '<xs:restriction base="t:One"><xs:minInclusive value="5"/></xs:restriction>'
-    more = f'<xs:simpleType name="One">{one}</xs:simpleType><xs:simpleType name="Two">{two}</xs:simpleType>'
-    assert field("t:Two", more) == {"type": "integer", "minimum": 5, "maximum": 9}
-    assert field("t:One", more) == {"type": "integer", "minimum": 3, "maximum": 9}
+def test_a_restriction_of_a_restriction(field):
+    one = '<xs:restriction base="xs:string"><xs:enumeration value="a"/><xs:enumeration value="b"/></xs:restriction>'
+    two = '<xs:restriction base="t:One"><xs:enumeration value="b"/></xs:restriction>'
+    three = '<xs:restriction base="t:One"><xs:minLength value="1"/></xs:restriction>'
+    more = "".join(
+        f'<xs:simpleType name="{name}">{kind}</xs:simpleType>'
+        for name, kind in (("One", one), ("Two", two), ("Three", three))
+    )
+    assert field("t:Two", more) == {"type": "string", "enum": ["b"]}
+    assert field("t:One", more) == field("t:Three", more) == {"type": "string", "enum": ["a", "b"]}
 
 
 def test_a_restriction_of_a_list_keeps_the_list(field):
@@ -417,7 +417,7 @@ def test_types_that_are_nested_too_deep_are_an_error(xsd):
         xsd(f'{types}{last}<xs:element name="Row" type="t:T0"/>')
 
 
-def test_values_of_facets_are_read_as_their_type_reads_them(xsd):
+def test_values_of_enumerations_are_read_as_their_type_reads_them(xsd):
     def row(base, facets):
         kind = f'<xs:simpleType><xs:restriction base="xs:{base}">{facets}</xs:restriction></xs:simpleType>'
         inside = f'<xs:element name="a">{kind}</xs:element>'
@@ -428,8 +428,6 @@ def test_values_of_facets_are_read_as_their_type_reads_them(xsd):
     assert row("token", value)["enum"] == ["a b"]
     assert row("normalizedString", value)["enum"] == [" a   b "]
     assert row("string", value)["enum"] == [" a \t b "]
-    assert "minimum" not in row("decimal", '<xs:minInclusive value="1e999999999"/>')
-    assert "maximum" not in row("decimal", '<xs:maxInclusive value="1e-999999999"/>')
 
 
 def test_instructions_for_other_programs_are_passed_over(xsd):

