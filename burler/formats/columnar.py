@@ -109,18 +109,18 @@ def check_head(head: bytes, format: str) -> None:
     """
     if not head:
         raise FormatError(
-            f"it is empty, which no {_name(format)} file is: at least its columns stand in it", kind="empty"
+            f"it is empty, which no {shown_kind(format)} file is: at least its columns stand in it", kind="empty"
         )
     kind = kind_of(head)
     if kind == format or (format == "arrow" and head.startswith(arrow_ipc.CONTINUES)):
         return
     if kind in _MODULES:
-        found = f"{'an' if kind == 'arrow' else 'a'} {_name(kind)} file"
+        found = f"{'an' if kind == 'arrow' else 'a'} {shown_kind(kind)} file"
     elif kind is not None:
         found = shown_kind(kind) if kind == "zip" else f"packed with {kind} as a whole"
     else:
         found = "JSON" if head[:1] == b"{" else "something else"
-    raise FormatError(f"it is no {_name(format)} file but {found}", kind="format")
+    raise FormatError(f"it is no {shown_kind(format)} file but {found}", kind="format")
 
 
 @contextlib.contextmanager
@@ -135,7 +135,7 @@ def _translated(source: Source, format: str) -> Iterator[None]:
         said = " ".join(re.split(r"[\d'\"]", str(error), maxsplit=1)[0].split()).rstrip(" :(-.")
         why = f": {said[:200]}" if said else ""
         raise FormatError(
-            f"it is damaged or broken off, and no whole {_name(format)} file{why}", kind="damaged"
+            f"it is damaged or broken off, and no whole {shown_kind(format)} file{why}", kind="damaged"
         ) from None
 
 
@@ -144,10 +144,6 @@ def _read_names(fields: list[pa.Field]) -> None:
     for field in fields:
         str(field.name)
         _read_names([field.type.field(i) for i in range(field.type.num_fields)])
-
-
-def _name(format: str) -> str:
-    return {"parquet": "Parquet", "arrow": "Arrow"}.get(format, format)
 
 
 def _copy(raw: IO[bytes]) -> IO[bytes]:

@@ -203,6 +203,7 @@ class FileStore(Store, Protocol):
     def leftovers(self, folder: str, /) -> list[str]:
         """Hidden files directly inside ``folder`` that a process was writing which has ended, as far as one can know:
         on disks."""
+        return []
 
     def remove_left(self, path: str, /, *, old: bool, dry_run: bool = False) -> bool:
         """Remove a hidden file if the process that was writing it has ended; whether it has. Where nobody knows,
@@ -217,6 +218,7 @@ class FileStore(Store, Protocol):
         Args:
             wanted: whether an upload is meant, by the path of its file in ``folder``.
         """
+        return iter(())
 
 
 def check_path(path: str, url: str) -> list[str]:

@@ -16,7 +16,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from burler.errors import StorageError, UsageError
 from burler.localfile import (
@@ -186,10 +186,6 @@ class LocalStore(FileStore):
     def remove_left(self, path: str, /, *, old: bool, dry_run: bool = False) -> bool:
         """See ``Store.remove_left``."""
         return _if_dead(self._resolve(path), old=old, remove=not dry_run) is not None
-
-    def abort_uploads(self, *_given: Any, **_more: Any) -> Iterator[StoredFile]:
-        """None: a folder has none."""
-        return iter(())
 
     def sign(self, path: str, seconds: int, /) -> str:
         """See ``Store.sign``."""

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
@@ -92,10 +93,6 @@ class ObjectStore(FileStore):
     def sign(self, path: str, seconds: int, /) -> str:
         """See ``FileStore.sign``."""
         return self._calls()[0].sign(self._key(path), seconds)
-
-    def leftovers(self, folder: str, /) -> list[str]:
-        """None that can be told from files of living processes."""
-        return []
 
     def remove_left(self, path: str, /, *, old: bool, dry_run: bool = False) -> bool:
         """See ``FileStore.remove_left``."""
@@ -398,28 +395,18 @@ def stream(fetch: Fetch, changed: Callable[[], Exception]) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(_Blocks(fetch, changed), _BUFFER_BYTES))
 
 
-class _Ahead(threading.Thread):
-    """A block that is being fetched. A daemon: who stops reading waits for nothing."""
+def _begun(fetch: Fetch, start: int, stop: int) -> Future[ObjectPart]:
+    """A block that is being fetched, in a daemon thread: who stops reading waits for nothing."""
+    part: Future[ObjectPart] = Future()
 
-    def __init__(self, fetch: Fetch, start: int, stop: int) -> None:
-        super().__init__(name="store-read-ahead", daemon=True)
-        self._range, self._fetch = (start, stop), fetch
-        self._piece: ObjectPart | None = None
-        self._error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
+    def run() -> None:
         try:
-            self._piece = self._fetch(*self._range)
+            part.set_result(fetch(start, stop))
         except BaseException as error:
-            self._error = error
+            part.set_exception(error)
 
-    def result(self) -> ObjectPart:
-        self.join()
-        if self._error is not None:
-            raise self._error
-        assert self._piece is not None
-        return self._piece
+    threading.Thread(target=run, name="store-read-ahead", daemon=True).start()
+    return part
 
 
 class _Blocks(io.RawIOBase):
@@ -430,7 +417,7 @@ class _Blocks(io.RawIOBase):
         self._tag, self._size = first.tag, first.size_bytes
         self._block, self._at = memoryview(first.data), 0
         self._fetched, self._length = len(first.data), FIRST_BYTES
-        self._ahead: _Ahead | None = None
+        self._ahead: Future[ObjectPart] | None = None
 
     def readable(self) -> bool:
         return True
@@ -462,9 +449,9 @@ class _Blocks(io.RawIOBase):
             self._ahead = self._begin()
         return True
 
-    def _begin(self) -> _Ahead:
+    def _begin(self) -> Future[ObjectPart]:
         self._length = min(MOST_BYTES, 4 * self._length)
-        return _Ahead(self._fetch, self._fetched, min(self._fetched + self._length, self._size))
+        return _begun(self._fetch, self._fetched, min(self._fetched + self._length, self._size))
 
 
 logger = logging.getLogger("burler")

@@ -21,6 +21,7 @@ from burler.storage.web import Gate, ReadFault, WebFile, size_of
 Errors = Callable[[], AbstractContextManager[None]]
 """Makes whatever goes wrong within it an error that names the file."""
 
+_WEB = ("http", "https")
 _PIECE_BYTES = 1 << 20
 _BLOCK_BYTES = 4 << 20
 """Asked of a store at once; about twice as much is held."""
@@ -85,11 +86,12 @@ def open_file(url: str, options: Mapping[str, Any], gate: Gate, words: Words, er
         What ``errors`` makes of it; so does reading later on.
     """
     with errors():
-        if _is_local(url):
+        scheme = _scheme(url, options)
+        if scheme == "file":
             path, found = _local(url, gate)
             file: Any = open(path, "rb", buffering=0)  # noqa: SIM115
             size: int | None = found.st_size
-        elif _is_web(url, options):
+        elif scheme in _WEB:
             file, size = WebFile(url, _headers(options), gate), None  # it counts by itself
         else:
             store, place, size = _stored(url, options, gate, words)
@@ -100,28 +102,20 @@ def open_file(url: str, options: Mapping[str, Any], gate: Gate, words: Words, er
 def size_of_file(url: str, options: Mapping[str, Any], gate: Gate, words: Words) -> int | None:
     """How many bytes a file has as it is stored, without reading it; None where nobody says. Errors go through as they
     come."""
-    if _is_local(url):
+    scheme = _scheme(url, options)
+    if scheme == "file":
         return _local(url, gate)[1].st_size
-    if _is_web(url, options):
-        return size_of(url, _headers(options), gate)
-    return _stored(url, options, gate, words)[2]
+    return size_of(url, _headers(options), gate) if scheme in _WEB else _stored(url, options, gate, words)[2]
 
 
-def _scheme(url: str) -> str:
-    head, mark, _ = url.partition(":")
-    return head.lower() if mark and len(head) > 1 and head.replace("+", "").replace("-", "").isalnum() else ""
-
-
-def _is_local(url: str) -> bool:
-    return _scheme(url) in ("", "file")
-
-
-def _is_web(url: str, options: Mapping[str, Any]) -> bool:
+def _scheme(url: str, options: Mapping[str, Any]) -> str:
+    """That of a URL; ``file`` of a path. Secrets of both are kept out of logs from then on."""
     hide_options(options)
-    if _scheme(url) not in ("http", "https"):
-        return False
-    hide(url.partition("?")[2])
-    return True
+    head, mark, _ = url.partition(":")
+    scheme = head.lower() if mark and len(head) > 1 and head.replace("+", "").replace("-", "").isalnum() else "file"
+    if scheme in _WEB:
+        hide(url.partition("?")[2])
+    return scheme
 
 
 def _headers(options: Mapping[str, Any]) -> dict[str, str]:
