@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from burler.localfile import Cures
 from burler.storage import open_location
 from burler.storage.base import FileStore, OutcomeUnknown
 from burler.storage.faults import faults, said
-from burler.storage.location import Location, Words, folder_of
+from burler.storage.location import Location, Words, folder_of, unsayable
 
 logger = logging.getLogger("burler")
 
@@ -41,7 +40,6 @@ WORDS = Words(
     again="Run again: no message names this file.",
     wrong=ConfigError,
 )
-_UNSAYABLE = re.compile(r"[?#%\x00-\x1f\x7f]|::")
 _MOST_CHARACTERS = 100
 _MOST_S3_SECONDS = 7 * 86_400
 
@@ -246,10 +244,9 @@ def locate(root: str, words: Words = WORDS, options: Mapping[str, Any] | None = 
     if location.folder is None:
         return location
     path = os.path.abspath(location.folder)  # noqa: PTH100  # resolve() would follow links
-    wrong = _UNSAYABLE.search(path)
-    if wrong or not path.isprintable():
+    if wrong := unsayable(path):
         raise ConfigError(
-            f"{words.place}: {path!r} has {wrong[0] if wrong else 'a character'!r} in it, and readers of BATCH "
+            f"{words.place}: {path!r} has {wrong!r} in it, and readers of BATCH "
             "messages do not agree on what that means in a URL.\n  Give a folder without it; a link will do."
         )
     return dataclasses.replace(location, url=path, folder=Path(path))

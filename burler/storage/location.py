@@ -134,13 +134,17 @@ def _checked(url: str, words: Words) -> str:
     parts = [part for part in path.split("/") if part]
     if not place or ".." in parts or "." in parts:
         raise words.wrong(f"{words.place}: {url!r} names no folder of a store. Give one, such as s3://bucket/folder.")
-    wrong = _UNSAYABLE.search(rest)
-    if wrong or not url.isprintable():
+    if wrong := unsayable(rest):
         raise words.wrong(
-            f"{words.place}: {url!r} has {wrong[0] if wrong else 'a character'!r} in it, which programs read "
-            "differently in a URL. Leave it out."
+            f"{words.place}: {url!r} has {wrong!r} in it, which programs read differently in a URL. Leave it out."
         )
     return "/".join([f"{scheme}://{place}", *parts])
+
+
+def unsayable(path: str) -> str:
+    """What programs read differently where a path stands in a URL: the character, or "" where there is none."""
+    wrong = _UNSAYABLE.search(path)
+    return wrong[0] if wrong else "" if path.isprintable() else "a character"
 
 
 def local_path(url: str) -> Path | None:
