@@ -3,11 +3,11 @@
 What to open for what:
 
     client              what an author calls: a WSDL's operations, page by page
-    service             its parts: ports, addresses, signatures
     paging              from one page to the next
     calling             one call: the envelope, the request, the answer's body
     faults              faults as errors
-    reading, texts      an answer's XML as rows, and texts as values
+    elements            the way to the elements of rows
+    reading, texts      these as rows, and texts as values
     objects             zeep's objects as rows
 
 and of the WSDL itself:

@@ -4,6 +4,7 @@ anything is made of it.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,14 @@ from burler.errors import HttpError, SoapError
 from burler.http.masking import mask_url
 from burler.soap.documents import DoctypeError, check_prolog
 from burler.soap.faults import body_of, fault_error, fault_in
-from burler.soap.multiref import put_in_place
 
 if TYPE_CHECKING:
     import requests
 
 _FAULT_STATUSES = (400, 500)  # SOAP 1.1 answers faults with 500, SOAP 1.2 those of the sender with 400
+_MOST_LEVELS = 64
+_MOST_MORE = 100_000
+_MOST_TIMES = 4
 
 
 @dataclass
@@ -204,7 +207,7 @@ def _arrange(answer: Answer, operation: Any) -> None:
         return
     if operation.style == "rpc":
         try:
-            put_in_place(answer.body)
+            _put_in_place(answer.body)
         except ValueError as error:
             raise SoapError(f"SOAP operation '{operation.name}': the answer can't be read: {error}.") from None
         answer.element = next(iter(answer.body), None)
@@ -221,3 +224,53 @@ def _takes(operation: Any) -> str:
 
 def _tag(element: Any) -> str:
     return str(element.tag).rpartition("}")[2][:60]
+
+
+# ---- answers in SOAP's own encoding, whose values may stand elsewhere in the body: <item href="#id1"/> ---------------
+
+
+def _put_in_place(body: Any) -> None:
+    """Put what an answer refers to in the place of the reference, and take it away from the body.
+
+    A few references that refer to each other can stand for more elements than there is memory for, so there is a limit:
+    four times the elements of the body, and 100,000.
+
+    Args:
+        body: the envelope's; its first element is the answer, those that have an ``id`` may be referred to.
+
+    Raises:
+        ValueError: something holds itself, or the answer becomes too big.
+    """
+    answer = next(iter(body), None)
+    targets = {one.get("id"): one for one in body if one is not answer and one.get("id") is not None}
+    if answer is None or not targets:
+        return
+    sizes = {name: sum(1 for _ in one.iter()) for name, one in targets.items()}
+    left = _MOST_MORE + _MOST_TIMES * sum(1 for _ in body.iter())
+    stack: list[tuple[Any, tuple[str, ...]]] = [(answer, ())]
+    while stack:
+        element, around = stack.pop()
+        href = element.get("href", "")
+        name = href[1:]
+        if href[:1] == "#" and name in targets:
+            if name in around or len(around) >= _MOST_LEVELS:
+                raise ValueError(f"what '#{name:.60}' refers to holds itself, or is nested too deep")
+            left -= sizes[name]
+            if left < 0:
+                raise ValueError("its references stand for far more elements than it has; it is not read")
+            element, around = _replaced(element, targets[name]), (*around, name)
+        stack += [(child, around) for child in element]
+    for one in targets.values():
+        body.remove(one)
+
+
+def _replaced(element: Any, target: Any) -> Any:
+    """A copy of ``target`` under the name and in the place of ``element``. Its prefixes come along: types are named by
+    them (``xsi:type="n:Item"``)."""
+    from lxml import etree
+
+    new = etree.Element(element.tag, {key: text for key, text in target.items() if key != "id"}, nsmap=target.nsmap)
+    new.text = target.text
+    new.extend([deepcopy(child) for child in target])
+    element.getparent().replace(element, new)
+    return new

@@ -7,10 +7,12 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import msgspec
 
 from burler.call import callers_folder
+from burler.config.secrets import hide
 from burler.context import running
 from burler.errors import DeclarationError, SoapError
 from burler.extras import require
@@ -23,22 +25,11 @@ from burler.schema.documents import shown
 from burler.soap.calling import Answer, Sending, call
 from burler.soap.definitions import Wsdl, read_wsdl
 from burler.soap.documents import Access, Documents, Places, file_of, open_address
-from burler.soap.elements import open_value
+from burler.soap.elements import elements_at, fields_beside, open_value, stranger
 from burler.soap.fields import is_complex
 from burler.soap.lookup import Way, operation_of, records_at, way_to
 from burler.soap.paging import Paging, with_param
 from burler.soap.reading import Reader
-from burler.soap.service import (
-    elements_at,
-    fields_beside,
-    known_names,
-    listed,
-    port_of,
-    raw_settings,
-    root_of,
-    token,
-)
-from burler.soap.strangers import stranger
 from burler.words import counted
 
 logger = logging.getLogger("burler")
@@ -93,22 +84,24 @@ class Client:
         allow: str | Path | Sequence[str | Path] = (),
     ) -> None:
         require("zeep", extra="wsdl", needed_for="burler.soap.Client")
+        import zeep
+
         base = callers_folder()
         url = str(wsdl)
         location = open_address(url)[0] if is_web(url) else str((base / file_of(url)).resolve())
         self._owns_http = http is None
-        self.http = http or HttpClient(root_of(url) if is_web(url) else "")
+        self.http = http or HttpClient(urljoin(url, "/") if is_web(url) else "")
         self._where = f"burler.soap.Client: WSDL {shown(location)}"
         access = Access(cache=None if cache is None else base / cache, cache_seconds=cache_seconds)
         try:
-            self.wsdl = self._read(location, url, access, listed(allow, base))
-            self._port = port_of(self.wsdl, service, port, where=self._where)
+            self.wsdl = self._read(Places.of(location, allow, base), url, access)
+            self._port = _port_of(self.wsdl, service, port, where=self._where)
             self.address = self._address(location, address)
-            self._wsse = wsse or token(username, password, digest)
+            self._wsse = wsse or _token(username, password, digest)
             self._soap_headers = soap_headers
-            self._safe = known_names(safe, self._port.binding.all(), where=self._where)
+            self._safe = _known_names(safe, self._port.binding.all(), where=self._where)
             self._reader = Reader(self.wsdl.types, zone)
-            self._settings = raw_settings()
+            self._settings = zeep.Settings(raw_response=True, forbid_dtd=True)  # the answers are read here
         except BaseException:
             self.close()
             raise
@@ -223,12 +216,11 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _read(self, location: str, url: str, access: Access, allow: tuple[str, ...]) -> Wsdl:
-        places = Places(location, allow)
+    def _read(self, places: Places, url: str, access: Access) -> Wsdl:
         documents = Documents(
             places, access, where=self._where, client=self.http, root_url=url if is_web(url) else None
         )
-        return read_wsdl(location, documents, where=self._where, needed_for="burler.soap.Client")
+        return read_wsdl(places.root, documents, where=self._where, needed_for="burler.soap.Client")
 
     def _address(self, location: str, given: str | None) -> str:
         """Where calls go. A WSDL that came over the web says so itself, and passwords go there: so it is taken at
@@ -310,3 +302,53 @@ class Client:
 
     def _too_deep(self) -> SoapError:
         return SoapError(f"SOAP at {mask_url(self.address)}: the answer is nested too deep to be read.")
+
+
+def _port_of(wsdl: Wsdl, service: str | None, port: str | None, *, where: str) -> Any:
+    """zeep's port: the one that is named, else the first that speaks SOAP.
+
+    Raises:
+        DeclarationError: there is none.
+    """
+    services = wsdl.document.services if wsdl.document is not None else {}
+    if service is not None and service not in services:
+        raise DeclarationError(f"{where} has no service '{service}'. Services: {', '.join(services) or 'none'}.")
+    ports = {
+        name: one
+        for own, found in services.items()
+        if service in (None, own)
+        for name, one in found.ports.items()
+        if hasattr(one.binding, "nsmap") and "soap-env" in one.binding.nsmap
+    }
+    if port is not None and port not in ports:
+        raise DeclarationError(f"{where} has no SOAP port '{port}'. Ports: {', '.join(ports) or 'none'}.")
+    if not ports:
+        raise DeclarationError(f"{where} has no SOAP port, so nothing can be called.")
+    return ports[port] if port is not None else next(iter(ports.values()))
+
+
+def _known_names(safe: Collection[str], operations: Mapping[str, Any], *, where: str) -> frozenset[str]:
+    """The names of operations that may be sent again.
+
+    Raises:
+        DeclarationError: one is no operation.
+    """
+    names = frozenset((safe,) if isinstance(safe, str) else safe)
+    for name in sorted(names - set(operations)):
+        raise DeclarationError(
+            f"{where}: safe names '{name}', which is no operation. Operations: {', '.join(list(operations)[:12])}."
+        )
+    return names
+
+
+def _token(username: str | None, password: str | None, digest: bool) -> Any:
+    """WS-Security's UsernameToken; None without a name."""
+    if username is None:
+        if password is not None:
+            raise DeclarationError("burler.soap.Client: a password without a username. Give both, or neither.")
+        return None
+    from zeep.wsse.username import UsernameToken
+
+    if password:
+        hide(password)
+    return UsernameToken(username, password, use_digest=digest)

@@ -126,6 +126,12 @@ class Places:
     root: str
     allow: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, root: str, allow: str | Path | Sequence[str | Path], base: Path) -> Places:
+        """The same, of one place or several; paths count from ``base``."""
+        given = [str(place) for place in ([allow] if isinstance(allow, str | Path) else allow)]
+        return cls(root, tuple(place if is_web(place) else str(base / file_of(place)) for place in given))
+
     def check(self, location: str, *, what: str) -> str:
         """The address or path to read for a location.
 

@@ -8,17 +8,33 @@ from __future__ import annotations
 
 import datetime
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from burler.soap.elements import OF_SOAP, XSI, add, is_nil, local_name, open_value
 from burler.soap.fields import Field, array_item, fields_of, is_complex, is_simple, list_field, text_field
-from burler.soap.slots import Read, Slot, Step, free, into_groups
 from burler.soap.texts import converter, empty_value
 
 _TYPE = f"{XSI}type"
 logger = logging.getLogger("burler")
+
+_Read = Callable[[Any], Any]
+"""Makes a value of an element."""
+
+_Step = tuple[str, int, int]
+"""A group that repeats, on the way to a value: its field, the branch of its choice, the place in its sequence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where the value of an element goes; ``position`` is its place among the fields of the row."""
+
+    name: str
+    read: _Read
+    many: bool
+    position: int
+    groups: tuple[_Step, ...] = ()
 
 
 @dataclass(slots=True)
@@ -27,7 +43,7 @@ class _Plan:
 
     empty: dict[str, Any]
     lists: tuple[str, ...]
-    slots: dict[str, list[Slot]]
+    slots: dict[str, list[_Slot]]
     attributes: dict[str, tuple[str, Callable[[str], Any]]]
     open_attributes: str
     open_elements: tuple[str, bool]
@@ -50,12 +66,12 @@ class Reader:
         self._named: dict[str, Any] = {}
         self._left_out: set[str] = set()
 
-    def record(self, kind: Any) -> Read:
+    def record(self, kind: Any) -> _Read:
         """What makes a row of an element of a complex type, or of the type that it says it has; it gives None for one
         that is null or empty."""
         return self._typed(kind)
 
-    def value(self, kind: Any) -> Read:
+    def value(self, kind: Any) -> _Read:
         """What makes a value of an element of any type: a row, a list, a text, ..."""
         if is_simple(kind):
             return self._simple(kind)
@@ -72,12 +88,12 @@ class Reader:
             return self._simple(text.type)
         return self._typed(kind)
 
-    def _soon(self, kind: Any) -> Read:
+    def _soon(self, kind: Any) -> _Read:
         return self._simple(kind) if is_simple(kind) else self._late(kind)
 
-    def _late(self, kind: Any) -> Read:
+    def _late(self, kind: Any) -> _Read:
         """The same, made when it is first needed: types may hold themselves."""
-        made: list[Read] = []
+        made: list[_Read] = []
 
         def read(element: Any) -> Any:
             if not made:
@@ -86,7 +102,7 @@ class Reader:
 
         return read
 
-    def _simple(self, kind: Any) -> Read:
+    def _simple(self, kind: Any) -> _Read:
         convert, nothing = converter(kind, self._zone), empty_value(kind)
 
         def read(element: Any) -> Any:
@@ -108,13 +124,13 @@ class Reader:
                 logger.warning("SOAP: the WSDL does not know the attribute '%s' of a text; it is left out.", place)
         return element.text is None and is_nil(element)
 
-    def _list(self, item: Read) -> Read:
+    def _list(self, item: _Read) -> _Read:
         def read(element: Any) -> Any:
             return None if is_nil(element) else [item(child) for child in element]
 
         return read
 
-    def _typed(self, kind: Any) -> Read:
+    def _typed(self, kind: Any) -> _Read:
         plan = None
 
         def read(element: Any) -> Any:
@@ -163,7 +179,7 @@ class Reader:
         elif text is not None and not text.isspace():
             add(row, "value" if "value" not in row else "_value", text)  # the WSDL knows no text there
         slots = plan.slots
-        rounds: dict[tuple[str, ...], Step] = {}
+        rounds: dict[tuple[str, ...], _Step] = {}
         at = 0
         for child in element:
             tag = child.tag
@@ -171,10 +187,10 @@ class Reader:
             if found is None:
                 self._unknown(row, child, plan)
                 continue
-            slot = found[0] if len(found) == 1 else free(found, row, at)
+            slot = found[0] if len(found) == 1 else _free(found, row, at)
             at = slot.position
             if slot.groups:
-                into_groups(row, slot, slot.read(child), rounds)
+                _into_groups(row, slot, slot.read(child), rounds)
             elif slot.many:
                 row[slot.name].append(slot.read(child))
             elif row[slot.name] is None:
@@ -213,7 +229,7 @@ class Reader:
             if field.many:
                 lists.append(field.name)
             if field.origin == "element":
-                slot = Slot(field.name, self._of_field(field), field.many, position)
+                slot = _Slot(field.name, self._of_field(field), field.many, position)
                 plan.slots.setdefault(field.local, []).append(slot)
             elif field.origin == "attribute":
                 convert = converter(field.type, self._zone) if is_simple(field.type) else str
@@ -229,17 +245,17 @@ class Reader:
         plan.lists = tuple(lists)
         return plan
 
-    def _add_group(self, plan: _Plan, group: Field, position: int, around: tuple[Step, ...]) -> None:
+    def _add_group(self, plan: _Plan, group: Field, position: int, around: tuple[_Step, ...]) -> None:
         """The places of what stands in a group that repeats, and in those in it."""
         for at, part in enumerate(group.parts):
             groups = (*around, (group.name, part.branch, at))
             if part.origin == "group":
                 self._add_group(plan, part, position, groups)
             else:
-                slot = Slot(part.name, self._of_field(part), part.many, position, groups)
+                slot = _Slot(part.name, self._of_field(part), part.many, position, groups)
                 plan.slots.setdefault(part.local, []).append(slot)
 
-    def _of_field(self, field: Field) -> Read:
+    def _of_field(self, field: Field) -> _Read:
         """What makes the value of a field's element. An empty one that may not be null is an object of nothing."""
         read, kind = self._soon(field.type), field.type
         if not is_complex(kind) or field.nillable or not (field.required or field.many):
@@ -268,3 +284,34 @@ def _take_attributes(row: dict[str, Any], attributes: Any, plan: _Plan) -> None:
             row[local if local not in row else f"attr__{local}"] = text
     if rest:
         row[plan.open_attributes] = rest
+
+
+# ---- where in a row the value of an element goes: into a field, a list, or a round of a group that repeats -----------
+
+
+def _free(slots: list[_Slot], row: Mapping[str, Any], at: int) -> _Slot:
+    """Of several places of one name ("a", "b", "a") the first that is still empty and not before the last one taken."""
+    left = [slot for slot in slots if slot.many or slot.groups or row[slot.name] is None]
+    return next((slot for slot in left if slot.position >= at), left[0] if left else slots[-1])
+
+
+def _into_groups(row: dict[str, Any], slot: _Slot, value: Any, rounds: dict[tuple[str, ...], _Step]) -> None:
+    """Put a value into the last round of its group, or begin a round with it: where the name is there already, another
+    branch of the choice begins, or it stands before what came last in the sequence."""
+    holder = row
+    names: tuple[str, ...] = ()
+    for step in slot.groups:
+        name, branch, at = step
+        names = (*names, name)
+        listed = holder.get(name) or []
+        holder[name] = listed
+        last = rounds.get(names)
+        again = listed and step == slot.groups[-1] and slot.name in listed[-1] and not slot.many
+        if not listed or last is None or again or branch != last[1] or at < last[2]:
+            listed.append({})
+        rounds[names] = step
+        holder = listed[-1]
+    if slot.many:
+        holder.setdefault(slot.name, []).append(value)
+    else:
+        holder[slot.name] = value

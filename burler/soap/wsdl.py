@@ -82,14 +82,13 @@ class WsdlSource:
             location = url = str((self.base / file_of(url)).resolve())
         named = f"{where}: WSDL {shown(location)}"
         access = self._access(config, where, user)
-        documents = Documents(self._places(location, config, where), access, where=named, root_url=url)
+        documents = Documents(
+            Places.of(location, _given(self.allow, config, "allow", where=where), self.base),
+            access,
+            where=named,
+            root_url=url,
+        )
         return read_wsdl(location, documents, where=named), named
-
-    def _places(self, location: str, config: Config, where: str) -> Places:
-        allow = _given(self.allow, config, "allow", where=where)
-        allow = [allow] if isinstance(allow, str | Path) else list(allow)
-        whole = [str(one) if is_web(str(one)) else str(self.base / file_of(str(one))) for one in allow]
-        return Places(location, tuple(whole))
 
     def _access(self, config: Config, where: str, user: tuple[str, str] | None) -> Access:
         cache = _given(self.cache, config, "cache", where=where)
