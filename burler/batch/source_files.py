@@ -23,8 +23,10 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from burler.batch.allowed import OWN
 from burler.batch.csv_options import reading_options
 from burler.batch.readers import text_pages
+from burler.batch.urls import open_url, size_of_url
 from burler.batch_config import CSV_DEFAULTS, FORMATS
 from burler.config.secrets import hide
 from burler.context import StreamRun, running
@@ -33,7 +35,6 @@ from burler.extras import require
 from burler.files.columnar_pages import columnar_batches
 from burler.files.csv_pages import Table
 from burler.files.reader import table_of
-from burler.files.store_errors import named
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.csv_read import CsvReader
@@ -157,20 +158,21 @@ def batch_files(
     """
     given = list(urls) if isinstance(urls, Iterable) and not isinstance(urls, str | bytes) else [urls]
     absolute = tuple(_absolute(one) for one in given)
-    said = {_said_by_name(url) for url in absolute} or {(format or "jsonl", None, None)}
-    kind, packing, tabs = _united(format, compression, said, absolute)
+    kind, packing, has_tabs = _written(format, compression, absolute)
     if temporary and any(local_path(url) is None for url in absolute):
         raise _wrong("temporary=True is for local files; those of a store are yours to remove.")
+    if time_extracted is not None and not (isinstance(time_extracted, dt.datetime) and time_extracted.tzinfo):
+        raise _wrong(f"time_extracted is a datetime with a time zone, not {time_extracted!r:.60}.")
     options = {"delimiter": delimiter, "quote_char": quote_char, "header": header, "null": null}
     return BatchFiles(
         absolute,
         kind,
         packing,
-        _csv_options(options, kind, tabs=tabs),
+        _csv_options(options, kind, has_tabs=has_tabs),
         _sizes(size, len(absolute)),
         _columns(columns),
         bookmark,
-        _moment(time_extracted),
+        time_extracted,
         temporary,
         check,
         dict(storage_options or {}),
@@ -214,58 +216,52 @@ def _absolute(given: Any) -> str:
 # ---- what the files are ------------------------------------------------------------------------------------
 
 
-def _said_by_name(url: str) -> tuple[str | None, str | None, bool | None]:
-    """Format, packing and whether fields have tabs between them, as a file's name says it."""
-    name = unquote(urlsplit(url).path).rpartition("/")[2]
-    found = format_of(name)
-    return _KINDS.get(found or ""), split_name(name)[1], found == "tsv"
-
-
-def _united(
-    format: str | None, compression: str | None, said: set[tuple[str | None, str | None, bool | None]], urls: Any
-) -> tuple[str, str | None, bool]:
-    """What is said and what the names say, as one.
+def _written(format: str | None, compression: str | None, urls: Sequence[str]) -> tuple[str, str | None, bool]:
+    """Format, packing, and whether tabs stand between fields: what is said and what the files' names say, as one.
 
     Raises:
         DeclarationError: they contradict each other, or nobody says it.
     """
     if format is not None and format not in FORMATS:
         raise _wrong(f"format {format!r:.40} is not known. Known: {', '.join(FORMATS)}.")
-    asked = None if compression in (None, "none") else COMPRESSIONS.get(compression, "")
-    if asked is not None and asked not in PACKINGS:
+    asked = "none" if compression == "none" else COMPRESSIONS.get(compression or "")
+    if compression is not None and asked not in PACKINGS:
         raise _wrong(f"compression {compression!r:.40} is not known. Known: {', '.join(PACKINGS)}.")
-    kinds = {kind for kind, _packing, _tabs in said}
-    packings = {packing for _kind, packing, _tabs in said}
-    example = location.shown(urls[0]) if urls else ""
+    names = [unquote(urlsplit(url).path).rpartition("/")[2] for url in urls]
+    held = {format_of(name) or "" for name in names}
+    kinds = {_KINDS.get(one) for one in held} or {"jsonl" if format is None else format}
+    packings = {split_name(name)[1] for name in names} or {None}
     if len(kinds) > 1 or (len(packings) > 1 and compression is None):
         raise _wrong("these files are written in several ways, as their names say.\n  Yield one batch_files for each.")
     named, packed = kinds.pop(), packings.pop() if len(packings) == 1 else None
+    example = location.shown("".join(urls[:1]))
     if "zip" in packings or packed == "zip":
         raise _wrong(f"'{example}' is a zip, which holds files of its own: use burler.files.read.")
-    if format is not None and named is not None and format != named:
-        raise _wrong(f"format='{format}', but the name of '{example}' says {named}. Leave format= out, or rename it.")
+    for option, said, meant, by_name in (
+        ("format", format, format, named),
+        ("compression", compression, asked, packed),
+    ):
+        if said is not None and by_name is not None and meant != by_name:
+            raise _wrong(
+                f"{option}='{said}', but the name of '{example}' says {by_name}. Leave {option}= out, or rename it."
+            )
     kind = format or named
     if kind is None:
         raise _wrong(
             f"the name of '{example}' does not say what it holds.\n  Say it: format='jsonl' (an object a line), 'csv', "
             "'parquet' or 'arrow'."
         )
-    if compression is not None and packed is not None and asked != packed:
-        raise _wrong(
-            f"compression='{compression}', but the name of '{example}' says {packed}. Leave compression= out, or "
-            "rename it."
-        )
-    tabs = bool(urls) and all(tabs for _kind, _packing, tabs in said)
-    return kind, asked if compression is not None else packed, tabs
+    packing = packed if compression is None else asked
+    return kind, None if packing == "none" else packing, held == {"tsv"}
 
 
-def _csv_options(given: dict[str, Any], kind: str, *, tabs: bool) -> dict[str, Any]:
+def _csv_options(given: dict[str, Any], kind: str, *, has_tabs: bool) -> dict[str, Any]:
     said = {name: value for name, value in given.items() if value is not None}
     if kind != "csv":
         if said:
             raise _wrong(f"{next(iter(said))}= is about csv, and these files are {kind}.")
         return {}
-    made = {**CSV_DEFAULTS, **({"delimiter": "\t"} if tabs else {}), **said}
+    made = {**CSV_DEFAULTS, **({"delimiter": "\t"} if has_tabs else {}), **said}
     made["quote_char"] = made["quote_char"] or None
     try:
         reading_options(made)
@@ -293,12 +289,6 @@ def _columns(columns: Any) -> tuple[str, ...] | None:
     if not made or not all(isinstance(name, str) and name for name in made) or len(set(made)) < len(made):
         raise _wrong(f"columns is a list of names, each once, not {columns!r:.60}.")
     return made
-
-
-def _moment(given: Any) -> dt.datetime | None:
-    if given is None or (isinstance(given, dt.datetime) and given.tzinfo is not None):
-        return given
-    raise _wrong(f"time_extracted is a datetime with a time zone, not {given!r:.60}.")
 
 
 def _wrong(fact: str) -> DeclarationError:
@@ -355,21 +345,16 @@ def checked(files: BatchFiles) -> list[SourceFile]:
 
 def _checked(files: BatchFiles, url: str, number: int) -> SourceFile:
     name, options = location.shown(url), files.storage_options
-    with _opened(url, options) as raw:
-        said: dict[str, Any] = {"size_bytes": _size(url, options)}
+    with _named(name), _opened(url, options) as raw:
+        said: dict[str, Any] = {"size_bytes": size_of_url(url, options, allowed=OWN)}
         if files.format in ("parquet", "arrow"):
             said |= _of_columns(files, raw, name)
         else:
-            try:
-                text = Decompressed(raw, files.compression)
-                _check_compression(files, text.head(), name)
-                said |= _of_lines(text, name) if files.format == "jsonl" else _of_csv(text, files, name)
-                while text.stored_bytes < _STEP_BYTES and text.read1(_STEP_BYTES):  # a small file is looked at whole
-                    pass
-            except (FormatError, BatchError) as error:
-                raise FileError(f"file '{name}': {error}") from None
-            except OSError as error:
-                raise FileError(f"file '{name}' can't be read: {location.shown(str(error))[:200]}.") from None
+            text = Decompressed(raw, files.compression)
+            _check_compression(files, text.head(), name)
+            said |= _of_lines(text, name) if files.format == "jsonl" else _of_csv(text, files, name)
+            while text.stored_bytes < _STEP_BYTES and text.read1(_STEP_BYTES):  # a small file is looked at whole
+                pass
     return SourceFile(url, number, **said)
 
 
@@ -377,37 +362,29 @@ def _opened(url: str, options: Mapping[str, Any]) -> BinaryIO:
     """A file, open for reading.
 
     Raises:
-        FileError: it is not there, or can't be read. MissingExtra: the library of its store is not installed.
+        FileError: it is not there. OSError: see ``_named``. MissingExtra: its store's library is not installed.
     """
     path = local_path(url)
-    if path is None:
-        from burler.batch.allowed import OWN
-        from burler.batch.urls import open_url
-
-        try:
-            return open_url(url, options, allowed=OWN)
-        except BatchError as error:
-            raise FileError(str(error)) from None
-    try:
-        return path.open("rb")
+    try:  # of a local file few bytes are read at a time: of most only the head is looked at
+        return open_url(url, options, allowed=OWN) if path is None else path.open("rb")
     except FileNotFoundError:
         raise FileError(
             f"file '{location.shown(str(path))}' is not there.\n  Was it written? A relative path counts from the "
             "folder that the tap was started in."
         ) from None
+    except BatchError as error:
+        raise FileError(str(error)) from None
+
+
+@contextlib.contextmanager
+def _named(name: str) -> Iterator[None]:
+    """What is wrong with a file's bytes, or goes wrong while they are read, is a ``FileError`` that names it."""
+    try:
+        yield
+    except (FormatError, BatchError) as error:
+        raise FileError(f"file '{name}': {location.shown(str(error))}") from None
     except OSError as error:
-        raise FileError(f"file '{location.shown(str(path))}' can't be read: {error.strerror}.") from None
-
-
-def _size(url: str, options: Mapping[str, Any]) -> int | None:
-    """How many bytes a file has; None where its store does not say."""
-    path = local_path(url)
-    if path is not None:
-        return path.stat().st_size
-    from burler.batch.allowed import OWN
-    from burler.batch.urls import size_of_url
-
-    return size_of_url(url, options, allowed=OWN)
+        raise FileError(f"file '{name}' can't be read: {location.shown(str(error))[:200]}.") from None
 
 
 def _check_compression(files: BatchFiles, first: bytes, name: str) -> None:
@@ -467,19 +444,14 @@ def _of_csv(source: Decompressed, files: BatchFiles, name: str) -> dict[str, Any
             raise FileError(f"file '{name}': a column has no name in the first line. Has it a header (header=False)?")
         reader.drop_first()
         return {**said, "columns": fields, "is_empty": reader.is_at_end()}
-    if columns is not None:
-        _by_place(fields, columns, name, files.format_options["delimiter"])
-    return {**said, "first": fields}
-
-
-def _by_place(fields: tuple[str, ...], columns: tuple[str, ...], name: str, delimiter: str) -> None:
-    if len(fields) != len(columns):
+    if columns is not None and len(fields) != len(columns):
         raise FileError(
             f"file '{name}': row 1 has {len(fields)} fields, where columns= names {len(columns)}.\n"
-            f"  Is the delimiter {delimiter!r}?"
+            f"  Is the delimiter {files.format_options['delimiter']!r}?"
         )
     if fields == columns and len(columns) > 1:
         raise FileError(f"file '{name}': row 1 holds the names of the columns, so it has a header.\n  Say header=True.")
+    return {**said, "first": fields}
 
 
 def _of_columns(files: BatchFiles, opened: Any, name: str) -> dict[str, Any]:
@@ -502,8 +474,6 @@ def _of_columns(files: BatchFiles, opened: Any, name: str) -> dict[str, Any]:
             else "Was it written to its end?"
         )
         raise FileError(f"file '{name}': {location.shown(str(error))}\n  {cure}") from None
-    except OSError as error:
-        raise FileError(f"file '{name}' can't be read: {location.shown(str(error))[:200]}.") from None
     names = tuple(footer.schema.names)
     _refuse_twice(names, name)
     return {"columns": names, "rows": footer.rows, "types": footer.schema, "codec": footer.codec}
@@ -583,13 +553,12 @@ def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) 
         FileError: it is broken; rows before the place were given.
     """
     name = shown_name(file)
-    raw = _opened(file.url, files.storage_options)
     is_columns = files.format in ("parquet", "arrow")
-    if is_columns and files.compression is None and getattr(raw, "seekable", lambda: False)():
-        with raw:
-            yield from columnar_batches(raw, files.format, name, table, warned)
-        return
-    with named(name), Decompressed(raw, files.compression, limit_bytes=_MOST_UNPACKED_BYTES) as opened:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_named(name))
+        opened: Any = stack.enter_context(_opened(file.url, files.storage_options))
+        if not is_columns or files.compression is not None or not opened.seekable():
+            opened = stack.enter_context(Decompressed(opened, files.compression, limit_bytes=_MOST_UNPACKED_BYTES))
         if is_columns:
             yield from columnar_batches(opened, files.format, name, table, warned)
         elif files.format == "csv":
@@ -609,8 +578,5 @@ def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table
     schema = {"type": "object", "properties": {column: fields.get(column, _TEXT) for column in columns}}
     options = {**files.format_options, "line_end": file.line_end}
     message = Batch("", (file.url,), "csv", None, options)
-    try:
-        for page in text_pages(cast(BinaryIO, opened), message, schema, logger.warning, are_shaped=True):
-            yield JsonPage(bytes(page.lines), ())
-    except BatchError as error:
-        raise FileError(f"file '{name}': {error}") from None
+    for page in text_pages(cast(BinaryIO, opened), message, schema, logger.warning, are_shaped=True):
+        yield JsonPage(bytes(page.lines), ())

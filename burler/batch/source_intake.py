@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -118,16 +118,13 @@ class Intake:
         """
         found = checked(files)
         if self._config is None:
-            return self._read(files, found)
+            return Rows(files, self._run, found)
         reason = why_not(files, found, self._run, config=self._config, rows_needed=self._rows_needed)
         if reason is None:
             return self._passed(Passed(files, tuple(file for file in found if not file.is_empty)))
         if not self._said:
             self._said = True
             logger.info("stream '%s': its files are read and written anew: %s.", self._run.name, reason)
-        return self._read(files, found)
-
-    def _read(self, files: BatchFiles, found: Sequence[SourceFile]) -> Rows:
         return Rows(files, self._run, found)
 
     def _passed(self, passed: Passed) -> Passed:
@@ -152,56 +149,52 @@ def why_not(
     The stream's selected schema is held against their columns. What it says beyond names and (of Parquet and Arrow)
     types is not: nobody looks at the rows.
     """
+    return next(_reasons(files, found, run, config, rows_needed), None)
+
+
+def _reasons(
+    files: BatchFiles, found: Sequence[SourceFile], run: StreamRun, config: BatchConfig, rows_needed: str | None
+) -> Iterator[str]:
+    """All of them: what needs the rows, what a message can't say, what the operator asked for, and each file's own."""
+    urls = [urlsplit(url) for url in files.urls]
     if rows_needed:
-        return rows_needed
-    reason = _unsayable(files, config) or _other_encoding(files, config) or _deselected_inside(run)
-    if reason:
-        return reason
+        yield rows_needed
+    if files.compression not in _SAYABLE:
+        yield f"no BATCH message can say '{files.compression}'"
+    if config.dialect != "sip" and any(url.query for url in urls):
+        yield f"their URLs have a query, which targets of dialect '{config.dialect}' cut off (dialect 'sip' does not)"
+    if config.presign_seconds is not None and not all(url.query or url.scheme == "file" for url in urls):
+        yield "presign_seconds asks for signed URLs, and these are not"
+    if config.dialect == "meltano" and files.format == "csv" and dict(files.format_options) != dict(CSV_DEFAULTS):
+        yield "dialect 'meltano' can't say how csv is written"
+    if config.encoding_given:
+        yield from _other_encoding(files, config)
+    yield from _deselected_inside(run)
     for file in found:
         if not file.is_empty and (reason := file.remark or _columns(files, file, run)):
-            return f"'{shown_name(file)}': {reason}"
-    return None
+            yield f"'{shown_name(file)}': {reason}"
 
 
-def _unsayable(files: BatchFiles, config: BatchConfig) -> str | None:
-    """What a message of the dialect can't say."""
-    if files.compression not in _SAYABLE:
-        return f"no BATCH message can say '{files.compression}'"
-    signed = any(urlsplit(url).query for url in files.urls)
-    if signed and config.dialect != "sip":
-        return f"their URLs have a query, which targets of dialect '{config.dialect}' cut off (dialect 'sip' does not)"
-    if config.presign_seconds is not None and not all(
-        urlsplit(url).query or urlsplit(url).scheme == "file" for url in files.urls
-    ):
-        return "presign_seconds asks for signed URLs, and these are not"
-    if config.dialect == "meltano" and files.format == "csv" and dict(files.format_options) != dict(CSV_DEFAULTS):
-        return "dialect 'meltano' can't say how csv is written"
-    return None
-
-
-def _other_encoding(files: BatchFiles, config: BatchConfig) -> str | None:
-    """What the operator asked for, where the files are otherwise. The codec inside of Parquet and Arrow is no matter:
-    such files say it themselves."""
+def _other_encoding(files: BatchFiles, config: BatchConfig) -> Iterator[str]:
+    """Where the files are not what the operator asked for. The codec inside of Parquet and Arrow is no matter: such
+    files say it themselves."""
     wanted = config.encoding
-    if not config.encoding_given:
-        return None
     if files.format != wanted.format:
-        return f"batch_config asks for {wanted.format}, and they are {files.format}"
+        yield f"batch_config asks for {wanted.format}, and they are {files.format}"
     if files.compression != wanted.packing:
         asked, theirs = _packed(wanted.packing), _packed(files.compression)
-        return f"batch_config asks for {wanted.format} {asked}, and they are {theirs}"
+        yield f"batch_config asks for {wanted.format} {asked}, and they are {theirs}"
     for name, value in files.format_options.items():
         asked = wanted.format_options.get(name, CSV_DEFAULTS[name])
         if name != "line_end" and asked != value:
-            return f"batch_config asks for csv with {name} {asked!r}, and theirs is {value!r}"
-    return None
+            yield f"batch_config asks for csv with {name} {asked!r}, and theirs is {value!r}"
 
 
 def _packed(packing: str | None) -> str:
     return f"packed with {packing}" if packing else "not packed"
 
 
-def _deselected_inside(run: StreamRun) -> str | None:
+def _deselected_inside(run: StreamRun) -> Iterator[str]:
     """A field within a field that is not selected: in files nobody takes it out."""
     for path in run._metadata:
         if len(path) > 2 and path[0] == "properties" and path[1] in (run.schema.get("properties") or {}):
@@ -209,8 +202,7 @@ def _deselected_inside(run: StreamRun) -> str | None:
             for key in path:
                 node = node.get(key) if hasattr(node, "get") else None
             if node is None:
-                return f"field '{'.'.join(path[1::2])}' is not selected"
-    return None
+                yield f"field '{'.'.join(path[1::2])}' is not selected"
 
 
 def _columns(files: BatchFiles, file: SourceFile, run: StreamRun) -> str | None:
