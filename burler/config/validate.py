@@ -20,7 +20,7 @@ from burler.config.schemas import Schema
 from burler.config.sentences import say
 from burler.errors import DeclarationError
 from burler.regex import compile_pattern, keywords
-from burler.schema_tree import changed, walk
+from burler.schema_tree import changed, expressions, walk
 
 logger = logging.getLogger(__name__)
 
@@ -97,12 +97,11 @@ def _fault(kind: Any, schema: Schema, old: bool) -> str | None:
     for error in kind(meta).iter_errors(schema):
         at = "/".join(map(str, error.absolute_path))
         return f"at '#/{at}': '{error.validator}' is broken" if error.validator else f"at '#/{at}'"
-    for _way, part in _all_parts(schema):
-        for pattern in (part.get("pattern", ""), *part.get("patternProperties", ())):
-            try:
-                compile_pattern(pattern)
-            except re.error:
-                return f"pattern {pattern!r} is no regular expression"
+    for _keyword, pattern, _field in expressions(schema):
+        try:
+            compile_pattern(pattern)
+        except re.error:
+            return f"pattern {pattern!r} is no regular expression"
     return None
 
 

@@ -236,8 +236,5 @@ def _moment(text: str | None) -> str | None:
 
 def _imf(moment: str) -> str | None:
     """RFC 3339 as HTTP wants it (IMF-fixdate, GMT); None if it is no moment (ignored)."""
-    try:
-        found = dt.datetime.fromisoformat(moment)
-        return email.utils.format_datetime(found.astimezone(dt.UTC), usegmt=True) if found.tzinfo else None
-    except (ValueError, OverflowError):
-        return None
+    found = times.strict_moment(moment)
+    return None if found is None else email.utils.format_datetime(found, usegmt=True)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from burler import times
 from burler.soap.schemas import builtin_name, collapsed, normalized
 
 Convert = Callable[[str], Any]
@@ -144,11 +145,8 @@ def _in_zone(text: str, zone: datetime.tzinfo) -> str:
     """A date-time with its zone; one without gets the one that the author says it has."""
     if _ZONE.search(text):
         return text
-    try:
-        moment = datetime.datetime.fromisoformat(text[:26])
-    except ValueError:
-        return text
-    offset = moment.replace(tzinfo=zone).utcoffset()
+    moment = times.naive(text)
+    offset = moment.replace(tzinfo=zone).utcoffset() if moment else None
     if offset is None:
         return text
     sign = "-" if offset < datetime.timedelta(0) else "+"

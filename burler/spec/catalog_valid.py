@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from burler.regex import compile_pattern
+from burler.schema_tree import UNIONS
 from burler.spec.catalog_walk import MOST_DEPTH, Spot
 from burler.spec.catalog_words import Reporter, said, texts
 
@@ -111,7 +112,7 @@ _CHECKS: dict[str, Check] = {
     "type": _types,
     "required": _required,
     "enum": _enum,
-    **dict.fromkeys(("anyOf", "oneOf", "allOf"), _schemas),
+    **dict.fromkeys(UNIONS, _schemas),
     "pattern": _pattern,
     **dict.fromkeys(("format", "title", "description", "$ref"), _text),
     **dict.fromkeys(("minimum", "maximum"), _number),
