@@ -52,16 +52,27 @@ def read_file(path: Path, *, where: str = "", guess: bool = False) -> Any:
         DeclarationError: the file is missing, a folder, unreadable, or no JSON (YAML).
     """
     named = f"{where} {shown(str(path))}".lstrip()
+    return parse(bytes_of(path, named=named, kinds="JSON or YAML"), named=named, form=_form(path.name, guess=guess))
+
+
+def bytes_of(path: Path, *, named: str, kinds: str) -> bytes:
+    """What is in a file.
+
+    Args:
+        named: what an error calls it; ``kinds``: what it should be.
+
+    Raises:
+        DeclarationError: it is missing, a folder, or unreadable.
+    """
     try:
         if path.exists() and not path.is_file():
             kind = "a folder" if path.is_dir() else "no regular file"
-            raise DeclarationError(f"{named} is {kind}. Give the path of a JSON or YAML file.")
-        content = path.read_bytes()
+            raise DeclarationError(f"{named} is {kind}. Give the path of a {kinds} file.")
+        return path.read_bytes()
     except OSError as error:
         raise DeclarationError(f"{named}: {error.strerror}. Is the path right?") from None
     except ValueError as error:  # a null byte in the name
         raise DeclarationError(f"{named} can't be read: {error}.") from None
-    return parse(content, named=named, form=_form(path.name, guess=guess))
 
 
 def fetch(url: str, *, where: str = "", guess: bool = False) -> tuple[Any, str]:

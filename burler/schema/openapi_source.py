@@ -10,12 +10,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from burler.call import callers_folder
-from burler.errors import BurlerError, DeclarationError
+from burler.errors import DeclarationError
 from burler.http.origins import is_web
 from burler.schema.documents import fetch, read_file, shown
 from burler.schema.openapi_dialect import cut_cycles, to_json_schema, without_write_only
 from burler.schema.refs import resolve_refs
 from burler.schema.simplify import as_object, simplify
+from burler.schema.sources import of_config
 from burler.schema_tree import at, token, types_of
 from burler.suggest import near_or_all
 
@@ -69,17 +70,7 @@ class OpenApi:
             raise
 
     def _source(self, where: str, config: Mapping[str, Any]) -> str | Path:
-        source = self.source
-        if callable(source):
-            try:
-                source = source(config)
-            except BurlerError:
-                raise
-            except Exception as error:
-                fact = (
-                    f"the config has no {error}" if isinstance(error, KeyError) else f"it raised {type(error).__name__}"
-                )
-                raise DeclarationError(f"{where}: openapi: the function for the document failed: {fact}.") from None
+        source = of_config(self.source, config, what="the document", where=f"{where}: openapi")
         if not isinstance(source, str | Path) or not str(source):
             raise DeclarationError(f"{where}: openapi: the document is a path or a URL, not {type(source).__name__}.")
         if isinstance(source, str) and (is_web(source) or source.startswith("file:")):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from burler.call import callers_folder
-from burler.errors import DeclarationError
+from burler.errors import BurlerError, DeclarationError
 
 
 class Source(Protocol):
@@ -125,3 +125,20 @@ def json_file(path: str | Path, *, shared: Sequence[str | Path] = (), http: bool
         file, fragment = str(path), ""
     folders = [shared] if isinstance(shared, str | Path) else shared
     return JsonFile(base / file, f"#{fragment}", tuple(base / folder for folder in folders), http)
+
+
+def of_config(value: Any, config: Mapping[str, Any], *, what: str, where: str) -> Any:
+    """A value, or what a function of the config says it is.
+
+    Raises:
+        DeclarationError: the function fails.
+    """
+    if not callable(value):
+        return value
+    try:
+        return value(config)
+    except BurlerError:
+        raise
+    except Exception as error:
+        fact = f"the config has no {error}" if isinstance(error, KeyError) else f"it raised {type(error).__name__}"
+        raise DeclarationError(f"{where}: the function for {what} failed: {fact}.") from None

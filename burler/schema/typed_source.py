@@ -15,6 +15,7 @@ from msgspec import inspect as mi
 from burler.errors import DeclarationError
 from burler.schema.refs import resolve_refs
 from burler.schema.simplify import as_object, simplify
+from burler.schema_tree import changed
 
 _LEFT_OUT = ("default", "examples", "readOnly", "writeOnly")  # a default may be a secret, and no target needs it
 _DECIMAL = {"type": "number", "format": "singer.decimal"}
@@ -175,19 +176,12 @@ def _pydantic_schema(cls: Any) -> dict[str, Any]:
 
 def _without_notes(node: Any) -> Any:
     """A schema without what speaks of input only, at every depth."""
-    if isinstance(node, list):
-        return [_without_notes(item) for item in node]
-    if not isinstance(node, dict):
+    if not isinstance(node, Mapping):
         return node
-    out: dict[str, Any] = {}
-    for key, value in node.items():
-        if key in ("properties", "patternProperties") and isinstance(value, dict):
-            out[key] = {name: _without_notes(sub) for name, sub in value.items()}
-        elif key not in _LEFT_OUT:
-            out[key] = value if key in ("enum", "const") else _without_notes(value)
+    out = {key: value for key, value in node.items() if key not in _LEFT_OUT}
     if out.get("format") in ("password", "binary"):
         del out["format"]
-    return out
+    return changed(out, lambda _, part: _without_notes(part))
 
 
 def _name(cls: Any) -> str:

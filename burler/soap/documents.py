@@ -19,7 +19,7 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 from burler.errors import BurlerError, DeclarationError
 from burler.http.origins import as_sent, begins, climbs, is_web, same_origin
 from burler.localfile import replace_file
-from burler.schema.documents import MOST_BYTES, client_for, get, in_time, shown
+from burler.schema.documents import MOST_BYTES, bytes_of, client_for, get, in_time, shown
 
 if TYPE_CHECKING:
     from burler.http.client import Client
@@ -256,7 +256,7 @@ class Documents:
             raise DeclarationError(f"{self._where} names more than {MOST_DOCUMENTS} documents. Is it the right one?")
         named = f"{self._where}: the document {shown(place)}" if place != self.places.root else self._where
         url = self._root_url if place == self.places.root else place
-        content = self._cached(url, named) if is_web(place) else _read(Path(place), named)
+        content = self._cached(url, named) if is_web(place) else bytes_of(Path(place), named=named, kinds="WSDL or XSD")
         self._bytes += len(content)
         if self._bytes > MOST_BYTES:
             raise DeclarationError(f"{named}: {MOST_BYTES // 2**20} MiB of documents, too many for a WSDL.")
@@ -315,22 +315,6 @@ def _check(content: bytes, named: str) -> None:
         ) from None
     except etree.XMLSyntaxError as error:
         raise DeclarationError(f"{named} is no XML: {error.msg}. Is the address right?") from None
-
-
-def _read(path: Path, named: str) -> bytes:
-    try:
-        if path.exists() and not path.is_file():
-            kind = "a folder" if path.is_dir() else "no regular file"
-            raise DeclarationError(f"{named} is {kind}. Give the path of a WSDL or XSD file.")
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise DeclarationError(f"{named}: {error.strerror}. Is the path right?") from None
-    except ValueError as error:  # a null byte in the name
-        raise DeclarationError(f"{named} can't be read: {error}.") from None
-    if len(content) > MOST_BYTES:
-        raise DeclarationError(f"{named} is larger than {MOST_BYTES // 2**20} MiB, too large for a WSDL.")
-    return content
 
 
 def _keep(copy: Path, content: bytes, where: str) -> None:

@@ -12,6 +12,7 @@ from burler.call import callers_folder
 from burler.errors import BurlerError, DeclarationError
 from burler.http.origins import is_web
 from burler.schema.documents import shown
+from burler.schema.sources import of_config
 from burler.soap.definitions import Wsdl, read_wsdl
 from burler.soap.documents import Access, Documents, Places, file_of, open_address
 from burler.soap.lookup import records_at, type_of
@@ -72,7 +73,7 @@ class WsdlSource:
         Raises:
             DeclarationError: see ``load``.
         """
-        place = _given(self.source, config, "the document", where=where)
+        place = of_config(self.source, config, what="the document", where=f"{where}: wsdl")
         if not isinstance(place, str | Path) or not str(place):
             raise DeclarationError(f"{where}: wsdl: the document is a path or a URL, not {type(place).__name__}.")
         user, url = None, str(place)
@@ -83,7 +84,7 @@ class WsdlSource:
         named = f"{where}: WSDL {shown(location)}"
         access = self._access(config, where, user)
         documents = Documents(
-            Places.of(location, _given(self.allow, config, "allow", where=where), self.base),
+            Places.of(location, of_config(self.allow, config, what="allow", where=f"{where}: wsdl"), self.base),
             access,
             where=named,
             root_url=url,
@@ -91,10 +92,12 @@ class WsdlSource:
         return read_wsdl(location, documents, where=named), named
 
     def _access(self, config: Config, where: str, user: tuple[str, str] | None) -> Access:
-        cache = _given(self.cache, config, "cache", where=where)
+        named = f"{where}: wsdl"
+        cache = of_config(self.cache, config, what="cache", where=named)
+        auth = self.auth if _is_auth(self.auth) else of_config(self.auth, config, what="auth", where=named)
         return Access(
-            auth=_given(self.auth, config, "auth", where=where, but=_is_auth) or user,
-            headers=_given(self.headers, config, "headers", where=where) or {},
+            auth=auth or user,
+            headers=of_config(self.headers, config, what="headers", where=named) or {},
             verify=self.verify,
             cache=self.base / cache if cache else None,
             cache_seconds=self.cache_seconds,
@@ -175,21 +178,6 @@ def _is_auth(value: Any) -> bool:
     from requests.auth import AuthBase
 
     return isinstance(value, AuthBase)
-
-
-def _given(
-    value: Any, config: Config, what: str, *, where: str, but: Callable[[Any], bool] = lambda value: False
-) -> Any:
-    """A value, or what a function of the config says it is."""
-    if not callable(value) or but(value):
-        return value
-    try:
-        return value(config)
-    except BurlerError:
-        raise
-    except Exception as error:
-        fact = f"the config has no {error}" if isinstance(error, KeyError) else f"it raised {type(error).__name__}"
-        raise DeclarationError(f"{where}: wsdl: the function for {what} failed: {fact}.") from None
 
 
 def _called(function: Callable[..., Any], what: str, *arguments: Any, where: str) -> Any:
