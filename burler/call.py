@@ -16,6 +16,9 @@ from typing import Any
 from burler.errors import DeclarationError
 from burler.suggest import did_you_mean
 
+Given = dict[str, Callable[[], Any]]
+"""What a function may ask for, by name: what makes it."""
+
 
 def place_of(fn: Any) -> str:
     """``tap_crm/__init__.py:14`` of a function, relative to the current folder where it lies below it."""

@@ -2,7 +2,7 @@
 
 What to open for what:
 
-    pull, yielded, markers, describing  driving user code; what it yields; what is no row there; that in words
+    pull, yielded, describing    driving user code; what it yields; that in words
     shape, shape_fast, shape_exact  rows to RECORD lines; the fast path; the slow one, its reference
     shape_schema, shape_tree, shape_types  the schema as shaping works on it
     shape_columns, shape_values, times  a column at a time; single values; date-times

@@ -1,9 +1,9 @@
 """Pull: the only place that runs user code, a page at a time.
 
-The user's iterator is driven from C: ``page.extend(islice(iterator, n))`` inside a private copy of the
-context (a generator has no context of its own), one context entry a page. What was yielded so
-far is visible in the page while the generator blocks, so that a timer may take it, and an exception in
-the generator leaves there exactly the rows yielded before it.
+The user's iterator is driven from C: ``buffer.extend(islice(iterator, n))`` inside a private copy of the context (a
+generator has no context of its own), one context entry a page. What was yielded so far is visible in the buffer while
+the generator blocks, so that a timer may take it, and an exception in the generator leaves there exactly the rows
+yielded before it.
 """
 
 from __future__ import annotations
@@ -17,21 +17,90 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, repeat
 from typing import Any
 
-from burler.context import StreamRun, bind
 from burler.errors import StreamError
-from burler.pages import as_page, batches, is_files, is_line, is_passed, misused, size_bytes
+from burler.pages import PageError, as_page, batches, is_files, is_line, is_passed, misused, size_bytes
 from burler.pipeline.describing import describe
-from burler.pipeline.markers import Marker
-from burler.pipeline.yielded import MAY_CHANGE, Item, Strange, is_row, size_of_item, size_of_row, tell_giver
+from burler.pipeline.yielded import MAY_CHANGE, Item, Strange, is_row, rows_of, size_of_item, size_of_row, tell_giver
 
 _STEP_ROWS = 64  # that are gathered without a look at them
+_FIRST_STEP_ROWS, _SMALL_BYTES = 8, 4096  # the same behind a first row that is small
+_LOOK_ROWS = 16  # of so many one is measured, where each is looked at
 _BIG_BYTES = 2 * 1024 * 1024
 _BIG_PAGE_BYTES = 16 * 1024  # a page of this size is written before user code goes on
 _MOMENT_SECONDS = 0.005
 _FULL_BYTES = 256 * 1024  # of pages, after which user code waits until they are written
-
-
 _CUT = Strange("what follows does not count")
+_NONE: Any = object()
+
+
+class Buffer:
+    """What functions have given and nobody has taken yet: rows and pages, by the stream whose function it was. One
+    thread puts, any thread may take."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, deque[Item]] = {}
+        self._now: deque[Item] = deque()
+        self._taken = 0
+        self._more = 0  # rows beyond one an item
+        self._lock = threading.Lock()
+        self._cutting = self._is_cut = False
+
+    def of(self, stream: str) -> deque[Item]:
+        """Where a function's rows go, from now on: of one function at a time."""
+        with self._lock:
+            self._now = self._given.setdefault(stream, deque())
+        return self._now
+
+    def put(self, stream: str, item: Item) -> None:
+        """Add a row that a function gives beside those that it yields."""
+        with self._lock:
+            self._given.setdefault(stream, deque()).append(item)
+
+    def several(self, rows: int) -> None:
+        """An item of so many rows follows."""
+        self._more += rows - 1
+
+    def count(self) -> int:
+        """How many rows were given, of those that were taken, too."""
+        with self._lock:
+            return sum(map(len, self._given.values())) + self._taken + self._more
+
+    def __len__(self) -> int:
+        return sum(map(len, tuple(self._given.values())))
+
+    def last(self, count: int) -> list[Item]:
+        """The last items of the function that runs; fewer, if the timer has just taken some."""
+        with self._lock:
+            return list(islice(reversed(self._now), count))
+
+    @property
+    def is_cutting(self) -> bool:
+        """Whether ``cut`` was called."""
+        return self._cutting
+
+    def cut(self) -> None:
+        """Nothing that user code yields from here on counts: Stop is being raised in it, and if it eats that and goes
+        on, what it yields then stands behind a hole. Called in a signal handler: one append, no lock."""
+        self._cutting = True
+        self._now.append(_CUT)
+
+    def take(self) -> dict[str, list[Item]]:
+        """All items so far, in order; they leave the buffer."""
+        found: dict[str, list[Item]] = {}
+        with self._lock:
+            for stream, given in self._given.items():
+                count = len(given)
+                if count:
+                    found[stream] = [given.popleft() for _ in range(count)]
+                    self._taken += count
+            if self._is_cut:
+                return {}
+            for stream, items in found.items() if self._cutting else ():
+                at = next((i for i, item in enumerate(items) if item is _CUT), None)
+                if at is not None:
+                    self._is_cut = True
+                    found[stream] = items[:at]
+        return found
 
 
 class _Level:
@@ -39,69 +108,92 @@ class _Level:
 
     ``rows`` is None until the first item decides: rows are gathered, anything else is taken one by
     one, since an iterator must be read to its end before the function that gave it goes on. ``ready``:
-    it goes through a list of rows, which can be cut into pages without waiting.
+    it goes through a list of rows, which can be cut into pages without waiting. ``odd``: what came among rows and is
+    none, of a function that may mix them; ``paused``: enough has come for now.
     """
 
-    __slots__ = ("iterator", "ready", "rows", "step", "stream")
+    __slots__ = ("iterator", "odd", "paused", "ready", "rows", "source", "step", "stream")
 
     def __init__(self, iterator: Iterator[Any], stream: str | None, *, ready: bool = False) -> None:
-        self.iterator = iterator
+        self.source = self.iterator = iterator
         self.stream = stream
         self.ready = ready
         self.rows: bool | None = ready or None
         self.step = _STEP_ROWS if ready else 1
+        self.odd: Any = _NONE
+        self.paused = False
 
 
 class Pull:
-    """Drives one sync function. ``start`` calls it with its parameters filled in.
+    """Drives one call of a function. ``start`` makes the call, with its parameters filled in.
 
-    ``fill`` belongs to one thread; ``take`` may be called from another at any time.
+    Args:
+        stream: whose function it is; its rows stand under that name in the buffer.
+        place: of the function, for errors.
+        context: in which it runs.
+        ended: called in the context once the function has come to its end.
+        names: the streams whose rows it may give; each row is looked at then. None: whoever writes them looks.
+        keep: is shown each row with its stream, as it comes; True: it is enough for now. With it, or with ``names``,
+            pages become rows.
+        one_by_one: rows may trickle: each fill ends as soon as it took a moment, so that what the author keeps beside
+            the rows is looked at.
+        whole_pages: a list of rows is taken as one page, however long it is.
+        page_by_page: each page of another kind is written before user code goes on: a STATE may be due behind it.
+        take_files: what becomes of files that it yields for a stream: something that goes on as it is, or pages.
+        passed: told of such files once they stand in the buffer.
     """
 
-    def __init__(self, start: Callable[[], Any], run: StreamRun, *, place: str) -> None:
-        self._start = start
-        self._name = run.name
-        self._place = place
-        self._context = contextvars.copy_context()
-        self._context.run(bind, run)
+    def __init__(
+        self,
+        start: Callable[[], Any],
+        *,
+        buffer: Buffer,
+        stream: str,
+        place: str,
+        context: contextvars.Context,
+        ended: Callable[[], None] = lambda: None,
+        names: frozenset[str] | None = None,
+        keep: Callable[[str, Mapping[str, Any]], bool] | None = None,
+        records_paths: Mapping[str, tuple[str, ...]] | None = None,
+        one_by_one: bool = False,
+        whole_pages: bool = False,
+        page_by_page: bool = False,
+        take_files: Callable[[str | None, Any], Any] = lambda _stream, files: files,
+        passed: Callable[[str | None, Any], None] = lambda _stream, _files: None,
+    ) -> None:
+        self._start, self._ended, self._context = start, ended, context
+        self.stream = self._name = stream
+        self._place, self._names, self._keep = place, names, keep
+        self._records_paths = records_paths or {}
+        self._one_by_one, self._whole_pages, self._page_by_page = one_by_one, whole_pages, page_by_page
+        self._take_files, self._passed = take_files, passed
+        self._buffer = buffer
+        self._page = buffer.of(stream)
         self._levels: list[_Level] | None = None
-        self._page: deque[Item] = deque()
-        self._taken = 0
-        self._until = 0.0
-        self._more = 0  # rows in the page beyond one an item
         self._page_bytes = 0  # of pages that were put there since the last ``fill`` began
-        self._take_lock = threading.Lock()
-        self._cutting = self._is_cut = False
-        self.take_files: Callable[[str | None, Any], Any] = lambda _stream, files: files
-        """What becomes of files that user code yields for a stream: something that goes on as it is, or pages."""
-        self.passed: Callable[[str | None, Any], None] = lambda _stream, _files: None
-        """Told of such files once they stand in the page."""
-        self.one_by_one = False
-        """Whether rows may trickle: each fill then ends as soon as it took a moment, so that what the author keeps
-        beside the rows is looked at."""
-        self.whole_pages = False
-        """Whether a list of rows is taken as one page, however long it is."""
-        self.page_by_page = False
-        """Whether each page of another kind is written before user code goes on: a STATE may be due behind it."""
+        self._until = 0.0
+        self._is_enough = False
 
     def fill(self, limit: int) -> bool:
         """Run user code until ``limit`` rows more were gathered, or the function has ended.
 
         Returns False once it has ended. Whatever the user's code raises comes through.
         """
+        self._page = self._buffer.of(self._name)
+        self._until = time.monotonic() + _MOMENT_SECONDS
+        self._is_enough = False
         if self._levels is None:
             self._open()
         levels = self._levels or []
-        begun = self._count()
+        begun = self._buffer.count()
         self._page_bytes = 0
-        self._until = time.monotonic() + _MOMENT_SECONDS
         while levels:
-            left = limit - (self._count() - begun)
-            if left <= 0 or self._page_bytes >= _FULL_BYTES or (left < limit and self._took_a_moment()):
+            left = limit - (self._buffer.count() - begun)
+            if left <= 0 or self._page_bytes >= _FULL_BYTES or (left < limit and self._is_time()):
                 return True
             level = levels[-1]
             try:
-                if level.rows and level.ready and self.whole_pages:
+                if level.rows and level.ready and self._whole_pages:
                     self._gather_whole(level)
                 elif level.rows:
                     self._gather(level, left)
@@ -109,10 +201,11 @@ class Pull:
                     self._step(level)
             except _Ended:
                 levels.pop()
+        self._context.run(self._ended)
         return False
 
-    def _took_a_moment(self) -> bool:
-        return self.one_by_one and time.monotonic() >= self._until
+    def _is_time(self) -> bool:
+        return self._is_enough or (self._one_by_one and time.monotonic() >= self._until)
 
     def _open(self) -> None:
         self._levels = []
@@ -126,7 +219,7 @@ class Pull:
         if level.stream is None:
             self._page.extend(rows)
         elif rows:
-            self._more += len(rows) - 1
+            self._buffer.several(len(rows))
             self._page.append((level.stream, rows))
         self._page_bytes += _FULL_BYTES
         raise _Ended
@@ -136,7 +229,7 @@ class Pull:
         if level.stream is not None and level.ready:
             rows = list(source)
             if rows:
-                self._more += len(rows) - 1
+                self._buffer.several(len(rows))
                 self._page.append((level.stream, rows))
             if len(rows) < limit:
                 raise _Ended
@@ -144,29 +237,63 @@ class Pull:
         if level.stream is not None:
             source = zip(repeat(level.stream), source, strict=False)
         while limit > 0:
-            step = 1 if self.one_by_one and not level.ready else min(limit, level.step)
-            before = self._count()
+            step = 1 if self._one_by_one and not level.ready else min(limit, level.step)
+            before = self._buffer.count()
             self._context.run(self._page.extend, islice(source, step))
-            if self._count() - before < step:
-                raise _Ended
-            if self._cutting or self._took_a_moment():
+            if self._buffer.count() - before < step:
+                self._come_to_an_end(level)
+                return
+            if self._buffer.is_cutting or self._is_time():
                 return
             limit -= step
             level.step = min(level.step * 2, _STEP_ROWS)
-            if self._ends_with_much(level, step):
+            if not self._looks and self._ends_with_much(level, step):
                 return
+
+    def _come_to_an_end(self, level: _Level) -> None:
+        """No more rows of a level for now: it has ended, or there is enough, or something that is no row stands among
+        the rows; that is gone into, and then the rows go on."""
+        if level.odd is _NONE and not level.paused:
+            raise _Ended
+        item, level.odd, level.paused = level.odd, _NONE, False
+        level.iterator = self._seen(level)
+        if item is not _NONE:
+            self._push(item, level.stream)
+
+    def _seen(self, level: _Level) -> Iterator[Any]:
+        """The rows of a level up to something that is none, each looked at as it comes."""
+        name, keep = level.stream or self._name, self._keep
+        size = 0
+        for number, item in enumerate(level.source):
+            stream, row = name, item
+            if type(item) is not dict:
+                if not is_row(item) or (level.stream is not None and isinstance(item, tuple)):
+                    level.odd = item
+                    return
+                if isinstance(item, tuple):
+                    stream, row = item
+                    self._check_name(stream)
+            if number % _LOOK_ROWS == 0:
+                size += size_of_row(row)
+            if (keep is not None and keep(stream, row)) or size * _LOOK_ROWS >= _BIG_BYTES:
+                self._is_enough = level.paused = True
+                yield item
+                return
+            yield item
+
+    def _check_name(self, stream: str) -> None:
+        if self._names is not None and stream not in self._names:
+            raise not_emitted(stream, self._name, self._place)
 
     def _ends_with_much(self, level: _Level, count: int) -> bool:
         """Whether what was gathered last is as much as a page should hold: rows may become big all at once, which
         ``PageSize`` sees once they are out. Pages of other kinds are taken one by one from here on."""
-        with self._take_lock:
-            items = list(islice(reversed(self._page), count))  # fewer, if the timer has just taken some
+        items = self._buffer.last(count)
         if set(map(type, items)) == {tuple}:
             items = [item[1] if len(item) == 2 else item for item in items]
         if set(map(type, items)) == {dict}:
             size = size_of_row(items[0]) * count
         else:
-            items = [item for item in items if not isinstance(item, Marker)]
             size = sum(map(size_of_item, items))
             if any(type(item) is not dict and not (type(item) is bytes and is_line(item)) for item in items):
                 level.rows, level.step = False, 1
@@ -179,101 +306,73 @@ class Pull:
         try:
             item = self._context.run(next, level.iterator)
         except StopIteration:
-            raise _Ended from None
+            self._come_to_an_end(level)
+            return
         row = is_row(item)
         small = type(item) is bytes and is_line(item)
         if level.rows is None:
             level.rows = row or small
         if row:
-            self._page_bytes += size_of_item(item)
+            size = size_of_item(item)
+            if size < _SMALL_BYTES:
+                level.step = _FIRST_STEP_ROWS
+            self._page_bytes += size
             self._page.append(item if level.stream is None else (level.stream, item))
         else:
             self._push(item, level.stream)
+
+    @property
+    def _looks(self) -> bool:
+        return self._names is not None or self._keep is not None
 
     def _push(self, item: Any, stream: str | None) -> None:
         """Go down into something that gives rows; a row goes into the page."""
         if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) and stream is None:
             stream, item = item
+            self._check_name(stream)
+        if item is None and self._looks and not self._levels:
+            return
         if misused(item):
             raise self.refuse(item if stream is None else (stream, item))
         if isinstance(item, Mapping):
+            self._is_enough = self._keep is not None and self._keep(stream or self._name, item)
             self._page.append(item if stream is None else (stream, item))
             return
         if is_files(item):
-            item = self._context.run(self.take_files, stream, item)
+            item = self._context.run(iter, item) if self._looks else self._context.run(self._take_files, stream, item)
         page = as_page(item)
         if page is not None:
             if self._levels:
-                tell_giver(self._levels[-1].iterator, item)
-            item = batches(page)
+                tell_giver(self._levels[-1].source, item)
+            item = self._rows_of(page, stream or self._name) if self._looks else batches(page)
             if item is None:
                 size = size_bytes(page)
-                small = size < _BIG_PAGE_BYTES and not self.page_by_page and not is_passed(page)
+                small = size < _BIG_PAGE_BYTES and not self._page_by_page and not is_passed(page)
                 self._page_bytes += size if small else _FULL_BYTES
                 self._page.append(page if stream is None else (stream, page))
                 if is_passed(page):
-                    self._context.run(self.passed, stream, page)
+                    self._context.run(self._passed, stream, page)
                 return
         if item is None or isinstance(item, str) or not hasattr(item, "__iter__"):
             raise self.refuse(item if stream is None else (stream, item))
         assert self._levels is not None
         ready = isinstance(item, list) and set(map(type, item)) == {dict}
-        self._levels.append(_Level(self._context.run(iter, item), stream, ready=ready))
+        level = _Level(self._context.run(iter, item), stream, ready=ready)
+        if self._looks and (self._keep is not None or not ready):
+            level.iterator, level.ready, level.rows, level.step = self._seen(level), False, True, _STEP_ROWS
+        self._levels.append(level)
+
+    def _rows_of(self, page: Any, stream: str) -> Iterator[dict[str, Any]]:
+        """The rows of a page; those before the place where it breaks come before the error."""
+        try:
+            yield from rows_of(page, self._records_paths.get(stream, ()))
+        except PageError as error:
+            yield from error.rows
+            raise StreamError(self._name, f"stream '{self._name}' ({self._place}): {error}.") from None
 
     def refuse(self, item: Any) -> StreamError:
         """The error for something that is neither a row nor a page, as it is or as ``split`` gave it."""
-        if isinstance(item, Strange):
-            item = item.item
-        cure = "yield rows (dicts), lists or iterators of rows, bytes of JSON, Arrow tables, or (stream, rows)."
-        inner = item[1] if isinstance(item, tuple) and len(item) == 2 else item
-        if misused(inner):
-            cure = misused(inner) or cure
-        elif is_files(inner):
-            cure = "a function that has yielded a row first yields batch_files by 'yield from' (they are read then)."
-        elif isinstance(inner, MAY_CHANGE):
-            cure = "a function that has yielded a row first yields bytes(...): what is in a buffer may change."
-        elif hasattr(inner, "__iter__") and not isinstance(inner, str | bytes | tuple):
-            # Rows are gathered ahead, so that it would be read too late: after the function has gone on.
-            cure = "a function that has yielded a row first yields no iterators: write 'yield from', or list(...)."
-        return StreamError(self._name, f"stream '{self._name}' ({self._place}): yielded {describe(item)}; {cure}")
-
-    def _count(self) -> int:
-        with self._take_lock:
-            return len(self._page) + self._taken + self._more
-
-    def __len__(self) -> int:
-        return len(self._page)
-
-    def put(self, item: Item) -> None:
-        """Add a row or a marker from within user code; its place is behind all that was yielded before."""
-        if isinstance(item, Marker):
-            with self._take_lock:  # it counts for no row
-                self._more -= 1
-                self._page.append(item)
-        else:
-            self._page.append(item)
-
-    def cut(self) -> None:
-        """Nothing that user code yields from here on counts: Stop is being raised in it, and if it eats that and goes
-        on, what it yields then stands behind a hole. Called in a signal handler: one append, no lock."""
-        self._cutting = True
-        self._page.append(_CUT)
-
-    def take(self) -> list[Item]:
-        """All items gathered so far, in order; they leave the page."""
-        with self._take_lock:
-            count = len(self._page)
-            popleft = self._page.popleft
-            items = [popleft() for _ in range(count)]
-            self._taken += count
-            if self._is_cut:
-                return []
-            if self._cutting:
-                at = next((i for i, item in enumerate(items) if item is _CUT), None)
-                if at is not None:
-                    self._is_cut = True
-                    items = items[:at]
-        return items
+        return refused(item, self._name, self._place)
 
     def close(self) -> None:
         """End the user's generators, innermost first, in their context; their ``finally`` blocks run.
@@ -286,10 +385,37 @@ class Pull:
                 stack.callback(self._close_level, level)
 
     def _close_level(self, level: _Level) -> None:
-        close = getattr(level.iterator, "close", None)
+        close = getattr(level.source, "close", None)
         if close is not None:
             self._context.run(close)
 
 
 class _Ended(Exception):
     """An iterator has ended."""
+
+
+def refused(item: Any, stream: str, place: str) -> StreamError:
+    """The error for something that is neither a row nor a page."""
+    if isinstance(item, Strange):
+        item = item.item
+    cure = "yield rows (dicts), lists or iterators of rows, bytes of JSON, Arrow tables, or (stream, rows)."
+    inner = item[1] if isinstance(item, tuple) and len(item) == 2 else item
+    if misused(inner):
+        cure = misused(inner) or cure
+    elif is_files(inner):
+        cure = "a function that has yielded a row first yields batch_files by 'yield from' (they are read then)."
+    elif isinstance(inner, MAY_CHANGE):
+        cure = "a function that has yielded a row first yields bytes(...): what is in a buffer may change."
+    elif hasattr(inner, "__iter__") and not isinstance(inner, str | bytes | tuple):
+        # Rows are gathered ahead, so that it would be read too late: after the function has gone on.
+        cure = "a function that has yielded a row first yields no iterators: write 'yield from', or list(...)."
+    return StreamError(stream, f"stream '{stream}' ({place}): yielded {describe(item)}; {cure}")
+
+
+def not_emitted(name: str, stream: str, place: str) -> StreamError:
+    """The error for rows of a stream that a function does not emit."""
+    return StreamError(
+        stream,
+        f"stream '{stream}' ({place}): yielded rows of '{name}', which it does not emit. "
+        f"Declare it: tap.stream({name!r}, emitted_by={stream!r}, ...)",
+    )

@@ -16,7 +16,7 @@ from burler.pipeline.shape_lines import Output
 from burler.runtime.logs import short
 
 if TYPE_CHECKING:
-    from burler.runtime.family import Given
+    from burler.call import Given
     from burler.runtime.outlet import Outlet
 
 

@@ -11,7 +11,7 @@ from burler.runtime.logs import short
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun
-    from burler.runtime.unit import Unit
+    from burler.runtime.task import Task
 
 logger = logging.getLogger(__name__)
 
@@ -77,20 +77,20 @@ class Failures:
             self._behind |= set(self._sync.line.names)
             self.incomplete[self._sync.name] = why
 
-    def of_unit(self, unit: Unit) -> None:
-        """Take over what a unit that has ended lacks."""
-        self._behind |= unit.behind
-        for name, why in unit.incomplete.items():
+    def of_task(self, task: Task) -> None:
+        """Take over what a task that has ended lacks."""
+        self._behind |= task.behind
+        for name, why in task.incomplete.items():
             self.incomplete.setdefault(name, why)
-        if unit.error is None:
+        if task.error is None:
             return
-        if unit.key is None:
-            self.end(unit.error)
+        if task.key is None:
+            self.end(task.error)
             return
-        self.of_partition(unit.where, unit.error)
+        self.of_partition(task.where, task.error)
 
     def too_many_calls(self, stream: str) -> bool:
-        """Count a call of a substream's function that failed, in whichever lane; True if they are too many now."""
+        """Count a call of a substream's function that failed, in whichever worker; True if they are too many now."""
         with self._lock:
             self._calls[stream] = self._calls.get(stream, 0) + 1
             return self._calls[stream] > self._sync.engine.settings.max_failures
@@ -102,22 +102,22 @@ class Failures:
 
     def of_substream(self, stream: str, error: BaseException) -> None:
         """A substream has ended: a row of it did not fit, or too many calls have failed. Nothing more of it comes, in
-        no unit, so no bookmark passes what is still to come."""
+        no task, so no bookmark passes what is still to come."""
         sync = self._sync
         ended = sync.line.giver(stream)
         self._ended.setdefault(stream, error)
         sync.line.closed |= sync.line.below(ended)
         sync.line.dropped |= sync.line.below(ended)
         self._streams_ended.append(ended)
-        for unit in sync.open_units:
-            unit.miss(ended, None)
+        for task in sync.open_tasks:
+            task.miss(ended, None)
         self._sync.engine.report.failed(stream, None, error)
         logger.warning("stream '%s': has ended; the other streams of its line go on. %s", stream, short(error))
 
-    def misses(self, unit: Unit) -> None:
-        """A unit begins: what has ended does not come in it."""
+    def misses(self, task: Task) -> None:
+        """A task begins: what has ended does not come in it."""
         for stream in self._streams_ended:
-            unit.miss(stream, None)
+            task.miss(stream, None)
 
     def _part(self, stream: str, where: str, error: BaseException) -> bool:
         """Note it; True if it is one too many."""

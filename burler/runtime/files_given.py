@@ -13,16 +13,16 @@ from burler.sinks.base import batch_config_of
 if TYPE_CHECKING:
     from burler.batch.source_intake import Intake
     from burler.runtime.stream import SyncRun
-    from burler.runtime.unit import Unit
+    from burler.runtime.task import Task
 
 
 class FilesGiven:
-    """Asked by the pull of a lane, where user code yields files."""
+    """Asked by the pull of a worker, where user code yields files."""
 
     def __init__(self, sync: SyncRun) -> None:
         self._sync = sync
 
-    def take(self, unit: Unit | None, stream: str | None, files: Any) -> Any:
+    def take(self, task: Task | None, stream: str | None, files: Any) -> Any:
         """Files that go on as they are, or an iterator of their pages.
 
         Raises:
@@ -31,31 +31,31 @@ class FilesGiven:
         """
         name = stream or self._sync.name
         outlet = self._sync.outlets.get(name)
-        if unit is None or outlet is None:
+        if task is None or outlet is None:
             return files  # of a stream that is not selected, or not declared: whoever writes says so
         _check_bookmark(outlet, files)
-        if name not in unit.intakes:
-            unit.intakes[name] = self._intake(unit, outlet)
+        if name not in task.intakes:
+            task.intakes[name] = self._intake(task, outlet)
         try:
-            return unit.intakes[name].take(files)
+            return task.intakes[name].take(files)
         except BatchError as error:  # of the source's files, and so of its stream
             raise FileError(str(error)) from None
 
-    def passed(self, unit: Unit | None, stream: str | None, files: Any) -> None:
+    def passed(self, task: Task | None, stream: str | None, files: Any) -> None:
         """Files that go on stand in the page. Where the author's word alone moves the bookmark, the one that was said
         for them is saved behind them."""
-        if unit is None or files.bookmark is msgspec.UNSET:
+        if task is None or files.bookmark is msgspec.UNSET:
             return
-        run = unit.given_to(stream or self._sync.name)["stream"]()
+        run = task.given_to(stream or self._sync.name)["stream"]()
         if run.manual:
             run.save_bookmark(files.bookmark)
 
-    def _intake(self, unit: Unit, outlet: Outlet) -> Intake:
+    def _intake(self, task: Task, outlet: Outlet) -> Intake:
         from burler.batch.source_intake import Intake
 
         name = outlet.planned.tap_stream_id
         config = batch_config_of(self._sync.engine.sink) if outlet.form != "messages" else None
-        return Intake(unit.given_to(name)["stream"](), config=config, rows_needed=_rows_needed(outlet))
+        return Intake(task.given_to(name)["stream"](), config=config, rows_needed=_rows_needed(outlet))
 
 
 def _check_bookmark(outlet: Outlet, files: Any) -> None:

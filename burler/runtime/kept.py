@@ -78,11 +78,11 @@ class Kept:
         return found
 
     def again(self, key: str | None) -> None:
-        """A unit begins once more: what came out in its first try is known now."""
+        """A task begins once more: what came out in its first try is known now."""
         self._begun = {one for one in self._begun if one[1] != key}
 
     def ended(self, key: str | None, behind: set[str]) -> None:
-        """A unit came whole, but for streams that are ``behind``. One that did not forgets nothing."""
+        """A task came whole, but for streams that are ``behind``. One that did not forgets nothing."""
         for one in [one for one in self._begun if one[1] == key and one[0] not in behind]:
             self._repeats[one].end()
             self._begun.discard(one)

@@ -20,9 +20,9 @@ from burler.pipeline.yielded import rows_of
 from burler.singer.bookmark_values import KeyValues
 
 if TYPE_CHECKING:
+    from burler.call import Given
     from burler.pipeline.arrow_direct import ArrowDirect
     from burler.pipeline.arrow_lines import ArrowShaper
-    from burler.runtime.family import Given
     from burler.runtime.outlet import Outlet
 
 Written = tuple[list[Any], StreamError | None]

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from burler import pages
+from burler.call import Given
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.errors import BadRecordError, BatchError, StreamError
 from burler.pipeline.repeats import Repeats
@@ -23,7 +24,6 @@ from burler.runtime import removed
 from burler.runtime.asking import Asking, without
 from burler.runtime.batch_settings import batch_enabled
 from burler.runtime.comparing import Comparing
-from burler.runtime.family import Given
 from burler.runtime.other_pages import OtherPages
 from burler.runtime.outlet_files import OutletFiles
 from burler.runtime.plan import PlannedStream

@@ -15,9 +15,9 @@ from burler.singer.messages import ArrowPage
 from burler.sinks.base import Batching, Sink, batch_config_of
 
 if TYPE_CHECKING:
+    from burler.call import Given
     from burler.pipeline.dicts_direct import DictsDirect
     from burler.pipeline.rows_direct import RowsDirect
-    from burler.runtime.family import Given
     from burler.runtime.outlet import Outlet
 
 

@@ -1,4 +1,4 @@
-"""How many rows a lane takes at a time, whether a limit is reached, and whether a strategy asks for a STATE."""
+"""How many rows a worker takes at a time, whether a limit is reached, and whether a strategy asks for a STATE."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def full(sync: SyncRun) -> bool:
 
 
 def limit_of(sync: SyncRun, page_rows: int) -> int:
-    """Rows to pull for the next page of a lane that takes ``page_rows`` at a time."""
+    """Rows to pull for the next page of a worker that takes ``page_rows`` at a time."""
     limit, strategy = sync.engine.limit, sync.spec.strategy
     if isinstance(strategy, EveryN):
         # A STATE whose line is big may be put off: pages go on being cut where one might be due.

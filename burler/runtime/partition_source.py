@@ -76,7 +76,7 @@ class PartitionSource:
     def _next(self) -> Any:
         function = self._spec.partitions
         assert function is not None
-        # In the context of whichever lane asks: what it may call is bound here, the lane binds its own unit next.
+        # In the context of whichever worker asks: what it may call is bound here, the worker binds its own task next.
         bind(self._sync.own_run)
         try:
             if self._iterator is None:

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from burler.errors import StreamError
-from burler.pipeline.markers import UnitBroken
 from burler.runtime.partition_source import PartitionSource
 from burler.runtime.sources import left_of_others
-from burler.runtime.unit import Unit
+from burler.runtime.task import Task
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun
@@ -25,58 +24,67 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Units(Protocol):
-    """Where lanes get their work from; ``next`` may be called by several threads, the rest under the engine's lock."""
+@dataclass(frozen=True, slots=True)
+class BrokenPartition:
+    """A partition that can't begin: what the state says of it is no bookmark."""
+
+    number: int
+    where: str
+    error: BaseException
+
+
+class Tasks(Protocol):
+    """Where workers get their work; ``next`` may be called by several threads, the rest under the engine's lock."""
 
     @property
     def exhausted(self) -> bool:
-        """Whether the last unit there is has been given."""
+        """Whether the last task there is has been given."""
 
-    def next(self) -> Unit | UnitBroken | None:
-        """The next unit, None when there are no more."""
+    def next(self) -> Task | BrokenPartition | None:
+        """The next task, None when there are no more."""
 
     def broken(self, number: int) -> None:
-        """A unit could not begin."""
+        """A task could not begin."""
 
-    def save(self, unit: Unit) -> None:
-        """Put into the state what is safe to say of a unit."""
+    def save(self, task: Task) -> None:
+        """Put into the state what is safe to say of a task."""
 
-    def ended(self, unit: Unit) -> None:
-        """A unit has come to its end; it may have failed."""
+    def ended(self, task: Task) -> None:
+        """A task has come to its end; it may have failed."""
 
     def finish(self) -> None:
-        """All units have ended, and none has failed."""
+        """All tasks have ended, and none has failed."""
 
 
 class One:
-    """The only unit of a stream without partitions."""
+    """The only task of a stream without partitions."""
 
     def __init__(self, sync: SyncRun) -> None:
         self._sync = sync
-        self._unit: Unit | None = sync.unit()
-        self._ended: Unit | None = None
+        self._task: Task | None = sync.task()
+        self._ended: Task | None = None
 
     @property
     def exhausted(self) -> bool:
         """Whether it was given."""
-        return self._unit is None
+        return self._task is None
 
-    def next(self) -> Unit | None:
-        """The unit, once."""
-        unit, self._unit = self._unit, None
-        return unit
+    def next(self) -> Task | None:
+        """The task, once."""
+        task, self._task = self._task, None
+        return task
 
     def broken(self, number: int) -> None:
         """There is none but the one."""
 
-    def save(self, unit: Unit) -> None:
+    def save(self, task: Task) -> None:
         """Into the stream's own entry."""
-        self._sync.saved.merge(unit.progress())
+        self._sync.saved.merge(task.progress())
 
-    def ended(self, unit: Unit) -> None:
+    def ended(self, task: Task) -> None:
         """Nothing more than saving."""
-        self._ended = unit
-        self.save(unit)
+        self._ended = task
+        self.save(task)
 
     def finish(self) -> None:
         """What may be said only once the whole table counts."""
@@ -93,45 +101,45 @@ class GivenPartition:
     partition: Mapping[str, Any]
     key: str
     versions: Mapping[str, int]
-    ended: Callable[[SyncRun, Unit], None]
+    ended: Callable[[SyncRun, Task], None]
 
 
 class Only:
-    """The only unit of a run that is a part: a partition that somebody else has found. What it has reached stands in
+    """The only task of a run that is a part: a partition that somebody else has found. What it has reached stands in
     the partition's own entry; where partitions rise, it is that somebody who lets entries collapse."""
 
     def __init__(self, sync: SyncRun, given: GivenPartition) -> None:
         self._sync, self._given = sync, given
         self.exhausted = False
 
-    def next(self) -> Unit | UnitBroken | None:
-        """The unit, once; ``UnitBroken`` where it can't begin."""
+    def next(self) -> Task | BrokenPartition | None:
+        """The task, once; ``BrokenPartition`` where it can't begin."""
         if self.exhausted:
             return None
         self.exhausted = True
         try:
-            return self._sync.unit(partition=copy.deepcopy(dict(self._given.partition)), key=self._given.key)
+            return self._sync.task(partition=copy.deepcopy(dict(self._given.partition)), key=self._given.key)
         except StreamError as error:
-            return UnitBroken(0, f"partition {self._given.key}", error)
+            return BrokenPartition(0, f"partition {self._given.key}", error)
 
     def broken(self, number: int) -> None:
         """There is none behind it."""
 
-    def save(self, unit: Unit) -> None:
+    def save(self, task: Task) -> None:
         """Into the partition's entry."""
-        self._sync.saved.merge(unit.progress())
+        self._sync.saved.merge(task.progress())
 
-    def ended(self, unit: Unit) -> None:
+    def ended(self, task: Task) -> None:
         """Save it, and say how it went."""
-        self.save(unit)
-        self._given.ended(self._sync, unit)
+        self.save(task)
+        self._given.ended(self._sync, task)
 
     def finish(self) -> None:
         """Whether all have come whole is known elsewhere."""
 
 
 class Partitions:
-    """The units of a partitioned stream."""
+    """The tasks of a partitioned stream."""
 
     def __init__(self, sync: SyncRun) -> None:
         self._sync = sync
@@ -140,11 +148,11 @@ class Partitions:
         self._lock = threading.Lock()
         self._over = self.exhausted = False
         self._source = PartitionSource(sync)
-        self._numbers: dict[int, int] = {}  # id of a unit that has not ended -> which one it is
+        self._numbers: dict[int, int] = {}  # id of a task that has not ended -> which one it is
         self._given = 0
 
-    def next(self) -> Unit | UnitBroken | None:
-        """The unit of the next partition.
+    def next(self) -> Task | BrokenPartition | None:
+        """The task of the next partition.
 
         Raises:
             StreamError: the partitions function failed, or gave something that is no partition.
@@ -165,11 +173,11 @@ class Partitions:
                 self._sync.engine.acknowledgements.partitions[self._name][key] = partition
             number, self._given = self._given, self._given + 1
             try:
-                unit = self._sync.unit(partition=partition, key=key)
+                task = self._sync.task(partition=partition, key=key)
             except StreamError as error:
-                return UnitBroken(number, f"partition {key}", error)
-            self._numbers[id(unit)] = number
-            return unit
+                return BrokenPartition(number, f"partition {key}", error)
+            self._numbers[id(task)] = number
+            return task
 
     # ---- taking back (under the engine's lock) ------------------------------------------------------------
 
@@ -177,25 +185,25 @@ class Partitions:
         """Those behind it don't collapse."""
         self._sync.saved.stop_at(number)
 
-    def save(self, unit: Unit) -> None:
+    def save(self, task: Task) -> None:
         """Into the partition's entry; of the foremost one of rising partitions, into the stream's own."""
-        self._sync.saved.merge(unit.progress(), self._numbers[id(unit)])
+        self._sync.saved.merge(task.progress(), self._numbers[id(task)])
 
-    def ended(self, unit: Unit) -> None:
+    def ended(self, task: Task) -> None:
         """Save it, and collapse what can be.
 
         Raises:
             UnsortedStreamError: partitions don't rise as declared.
         """
-        self._sync.saved.ended(unit.progress(), self._numbers.pop(id(unit)))
+        self._sync.saved.ended(task.progress(), self._numbers.pop(id(task)))
 
     def finish(self) -> None:
         """All have come whole."""
         self._sync.saved.finish()
 
 
-def units_of(sync: SyncRun) -> Units:
-    """The units of a stream: one, its partitions, or the one partition that this run is of."""
+def tasks_of(sync: SyncRun) -> Tasks:
+    """The tasks of a stream: one, its partitions, or the one partition that this run is of."""
     part = sync.engine.part
     if sync.spec.partitions is None:
         return One(sync)

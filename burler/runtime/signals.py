@@ -97,6 +97,18 @@ class Stopper:
             self._in_user_code = False
             self._closing_since = self._ending_since = None
 
+    def run(self, action: Callable[[], Any]) -> Any:
+        """Call user code: as ``user_code``, for who calls it often."""
+        self.raised = False
+        self._in_user_code = True
+        try:
+            if self._has_news:
+                self._interrupt()
+            return action()
+        finally:
+            self._in_user_code = False
+            self._closing_since = self._ending_since = None
+
     @contextlib.contextmanager
     def our_code(self) -> Iterator[None]:
         """Inside of ``user_code``: while this is entered, nothing is raised; a signal waits until it is left."""

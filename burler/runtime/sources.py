@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from burler.declare.spec import StreamSpec
 from burler.errors import NotModified
-from burler.runtime.family import Member
 from burler.runtime.outlet import schema_of
 from burler.source_state import SourceStates
 
 if TYPE_CHECKING:
     from burler.runtime.line import Line
     from burler.runtime.stream import SyncRun
-    from burler.runtime.unit import Unit
+    from burler.runtime.task import Member, Task
 
 
 def states_of(sync: SyncRun, spec: StreamSpec, saved: Any, *, in_partition: bool) -> SourceStates:
@@ -52,24 +51,24 @@ def digest(line: Line) -> str:
     return hashes[0] if len(hashes) == 1 else schema_hash("".join(hashes).encode())
 
 
-def to_save(unit: Unit) -> dict[str, Sequence[Mapping[str, Any]]]:
+def to_save(task: Task) -> dict[str, Sequence[Mapping[str, Any]]]:
     """What sources said of what is out, by stream. Of a full table that is nothing before it is whole: 304 would else
     be the answer to a table whose rows no ACTIVATE_VERSION has followed. Rows that belong to the table as it stands
     wait for none."""
-    changed = unit.changed_sources
-    tables = [unit.outlets[name].versions for name in unit.line.family.tables] if changed else []
-    return {**unit.dropped, **(changed if all(table.done or table.continued for table in tables) else {})}
+    changed = task.changed_sources
+    tables = [task.outlets[name].versions for name in task.line.family.tables] if changed else []
+    return {**task.dropped, **(changed if all(table.done or table.continued for table in tables) else {})}
 
 
-def left_of_others(unit: Unit) -> dict[str, Sequence[Mapping[str, Any]]]:
+def left_of_others(task: Task) -> dict[str, Sequence[Mapping[str, Any]]]:
     """After an ACTIVATE_VERSION of this run: what an earlier run heard of sources that this one did not read no longer
     counts, since targets have dropped their rows. Entries of other tools, which do not say what they speak of, stay."""
-    if not any(unit.outlets[name].versions.activated for name in unit.line.family.tables):
+    if not any(task.outlets[name].versions.activated for name in task.line.family.tables):
         return {}
     found: dict[str, Sequence[Mapping[str, Any]]] = {}
-    for name, before in unit.sources_before.items():
+    for name, before in task.sources_before.items():
         old = {id(entry) for entry in before}
-        now = unit.safe_sources.get(name, ())
+        now = task.safe_sources.get(name, ())
         kept = [entry for entry in now if id(entry) not in old or "for" not in entry]
         if len(kept) < len(now):
             found[name] = kept

@@ -1,4 +1,4 @@
-"""One sync function, run once: its units, the lanes that drive them, and when a STATE is due."""
+"""One sync function, run once: its tasks, the workers that drive them, and when a STATE is due."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from burler.call import Given
+from burler.context import StreamRun
 from burler.declare.strategies import EveryN, Manual, OnPage, Since
 from burler.engine.state.ledger import FamilyState
 from burler.engine.state.ordered import PartitionOrder
 from burler.errors import StreamError
 from burler.runtime import ending, pace, sources
 from burler.runtime.failures import Failures
-from burler.runtime.family import Given
 from burler.runtime.kept import Kept, outlet_of
-from burler.runtime.lane import Lane
 from burler.runtime.line import Line
 from burler.runtime.logs import short
-from burler.runtime.partitions import Units, units_of
+from burler.runtime.partitions import Tasks, tasks_of
 from burler.runtime.plan import PlannedRun
 from burler.runtime.stream_runs import run_of_stream
-from burler.runtime.unit import Unit
-from burler.runtime.walking import FATAL
+from burler.runtime.task import Task
+from burler.runtime.worker import FATAL, Worker
 from burler.runtime.workers import Crew, Undisturbed, stopper_here
 from burler.tally import Tally
 
@@ -41,7 +41,7 @@ _SOON_ROWS, _SOON_SECONDS = 1000, 1.0  # after so much, what finished partitions
 class SyncRun:
     """Lives from SCHEMA to the stream's last STATE. The engine's lock guards everything behind the pull.
 
-    ``at`` is the stream whose rows came last. ``ending``: no further unit is begun, no further page is pulled.
+    ``at`` is the stream whose rows came last. ``ending``: no further task is begun, no further page is pulled.
     ``abandoned``: the run has ended without this stream; nothing is written any more. ``cut``: this round of a tail is
     to end, the tail goes on. ``status`` says how it ended.
 
@@ -83,6 +83,7 @@ class SyncRun:
                 outlet.versions.keep()  # its rows belong to the table as it stands
         self.tallies: dict[str, Tally] = defaultdict(partial(Tally, engine.session.watcher))
         self.source_changed = False
+        self.stream_runs: dict[str, Callable[..., StreamRun]] = {}
         self.own_run = run_of_stream(self)
         self.own_given: Given = engine.session.given(
             client=self.client, state=self.state_at_start, catalog=lambda: engine.catalog, stream=lambda: self.own_run
@@ -90,20 +91,20 @@ class SyncRun:
         self._state_at_start = b"{}"
         self._state_copy: Any = None
         self.failures = Failures(self)
-        self.open_units: list[Unit] = []
+        self.open_tasks: list[Task] = []
         self.retried: Counter[str] = Counter()
         self.ending = self.abandoned = self.saved_by_hand = False
         self.since_rows, self._since_pages, self._since = kept.since if kept else (0, 0, engine.clock.monotonic())
-        self._ended_units = 0
+        self._ended_tasks = 0
         self._reported: dict[str, int] = {}
         self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
         self.whole_pages = isinstance(self.spec.strategy, OnPage)
-        self.units: Units = units_of(self)
+        self.tasks: Tasks = tasks_of(self)
         root = self.line.planned.get(self.name)
         self.resumable = root is not None and root.resume_key is not None
         specs = [stream.spec for stream in planned.streams]
         self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
-        self.lanes: list[Lane] = []
+        self.workers: list[Worker] = []
 
     def _family_state(self) -> FamilyState:
         engine, spec, start_date = self.engine, self.spec, self.engine.settings.start_date
@@ -126,9 +127,9 @@ class SyncRun:
             writes=engine.limit is None,
         )
 
-    def unit(self, **partition: Any) -> Unit:
-        """A unit of this stream."""
-        return Unit(self, **partition)
+    def task(self, **partition: Any) -> Task:
+        """A task of this stream."""
+        return Task(self, **partition)
 
     def client(self) -> Any:
         """The client, for functions of this run: it is not closed while they may be at it."""
@@ -140,8 +141,8 @@ class SyncRun:
         """This round is to end, and the tail goes on: user code is interrupted where it can be. Under the engine's
         lock."""
         self.cut = True
-        for lane in self.lanes:
-            lane.wake()
+        for worker in self.workers:
+            worker.wake()
 
     @property
     def is_cut(self) -> bool:
@@ -155,7 +156,7 @@ class SyncRun:
 
     def state_at_start(self) -> Any:
         """The state as it was when the stream began, as a copy: what an author writes into it must not get into a STATE
-        ahead of the rows. One for all units: of thousands of partitions, each copy would be big."""
+        ahead of the rows. One for all tasks: of thousands of partitions, each copy would be big."""
         if self._state_copy is None:
             self._state_copy = msgspec.json.decode(self._state_at_start)
         return self._state_copy
@@ -191,16 +192,16 @@ class SyncRun:
                     self.kept.opened.add(name)
             stopper = stopper_here(engine.stopper)
             stopper.calm()
-            self.lanes = [Lane(self, stopper)]
+            self.workers = [Worker(self, stopper)]
             engine.running.append(self)
             if self.line.asks_for("state"):
                 engine.note_syncing()
                 self._state_at_start = msgspec.json.encode(engine.state)
             if self._forgot:
                 engine.states.write()
-        status = "unfinished"  # what comes out of a lane ends the whole run
+        status = "unfinished"  # what comes out of a worker ends the whole run
         try:
-            self._run_lanes()
+            self._run_workers()
             with engine.lock:
                 if engine.stopper.failure is None and not engine.broken and not self.abandoned:
                     status = self._complete()
@@ -209,24 +210,24 @@ class SyncRun:
                 if not self.abandoned:
                     self._end(status)
 
-    def _run_lanes(self) -> None:
+    def _run_workers(self) -> None:
         engine = self.engine
         crew = Crew(lambda: engine.stopper.requested or self.is_cut, name=f"burler-{self.name}")
         if self.spec.partitions is not None and engine.limit is None and engine.part is None:
             for _ in range(1, engine.settings.partition_workers or self.spec.workers):
-                lane = Lane(self, Undisturbed())
-                self.lanes.append(lane)
-                crew.start(partial(self._drive, lane))
-        self._drive(self.lanes[0])
+                worker = Worker(self, Undisturbed())
+                self.workers.append(worker)
+                crew.start(partial(self._drive, worker))
+        self._drive(self.workers[0])
         if not crew.wait():
             with engine.lock:
-                self._abandon_lanes()
+                self._abandon_workers()
 
-    def _drive(self, lane: Lane) -> None:
-        """Run a lane. What ends it is the stream's error, or the whole run's."""
+    def _drive(self, worker: Worker) -> None:
+        """Run a worker. What ends it is the stream's error, or the whole run's."""
         engine = self.engine
         try:
-            lane.run()
+            worker.run()
         except BaseException as error:
             if isinstance(error, SystemExit):  # of code that an author's object runs somewhere: it ends no process
                 error = StreamError(self.name, f"stream '{self.name}' ({self.place}): {short(error)}")
@@ -235,26 +236,26 @@ class SyncRun:
                     self.failures.end(error)
                 return
             self.ending = True
-            if lane is self.lanes[0]:
+            if worker is self.workers[0]:
                 raise
             engine.stopper.fail(error)
 
-    def _abandon_lanes(self) -> None:
+    def _abandon_workers(self) -> None:
         written = not self.engine.broken and self.engine.stopper.failure is None
-        for lane in self.lanes:
-            if not lane.over:
-                lane.abandon(written=written)
+        for worker in self.workers:
+            if not worker.over:
+                worker.abandon(written=written)
 
     def abandon(self) -> None:
         """The run ends, and user code of this stream does not: what it has yielded goes out, with the STATE of that."""
-        self._abandon_lanes()
+        self._abandon_workers()
         self._end("stopped")
         self.abandoned = True
 
     def _complete(self) -> str:
-        """What can be said once no lane runs; gives the stream's status."""
+        """What can be said once no worker runs; gives the stream's status."""
         behind = self.failures.behind()
-        done = self.units.exhausted and not self.open_units
+        done = self.tasks.exhausted and not self.open_tasks
         if self.is_cut or (not done and not (pace.full(self) and not self.engine.stopper.requested)):
             return "failed" if self.failures.error is not None else "stopped"
         if self.engine.limit is None:
@@ -264,7 +265,7 @@ class SyncRun:
                 elif not self.failures:
                     outlet.versions.leave_open()
             if not self.failures and not behind:
-                self.units.finish()
+                self.tasks.finish()
         return "failed" if self.failures else "succeeded"
 
     def _end(self, status: str) -> None:
@@ -280,44 +281,44 @@ class SyncRun:
                 self.save_state(between=status == "succeeded")
         if self in engine.running:
             engine.running.remove(self)
-        for unit in self.open_units:
-            self._count(unit)
+        for task in self.open_tasks:
+            self._count(task)
         ending.end(self, status, engine.clock.monotonic() - self._begun)
 
     def _end_round(self) -> None:
         """A round of a tail has ended: what is safe to say of it stands in the state, and goes out when a STATE is due.
         Its rows go out now."""
-        for unit in self.open_units:
-            self.units.save(unit)
+        for task in self.open_tasks:
+            self.tasks.save(task)
         if self.kept is not None:
             self.kept.since = self.since_rows, self._since_pages, self._since
         if self.source_changed or any(outlet.versions.activated for outlet in self.outlets.values()):
             self.engine.states.note()
         self.engine.sink.flush()
 
-    # ---- units (under the engine's lock) ---------------------------------------------------------------
+    # ---- tasks (under the engine's lock) ---------------------------------------------------------------
 
-    def unit_began(self, unit: Unit) -> None:
-        """Rows of a unit follow."""
-        if unit not in self.open_units:
-            self.open_units.append(unit)
-            self.failures.misses(unit)
+    def task_began(self, task: Task) -> None:
+        """Rows of a task follow."""
+        if task not in self.open_tasks:
+            self.open_tasks.append(task)
+            self.failures.misses(task)
 
-    def unit_ended(self, unit: Unit) -> None:
-        """A unit has come to its end, or to an error."""
-        self.open_units.remove(unit)
-        self._ended_units += 1
-        self._count(unit)
-        if self.kept is not None and unit.error is None:
-            self.kept.ended(unit.key, unit.behind)
-        self.failures.of_unit(unit)
+    def task_ended(self, task: Task) -> None:
+        """A task has come to its end, or to an error."""
+        self.open_tasks.remove(task)
+        self._ended_tasks += 1
+        self._count(task)
+        if self.kept is not None and task.error is None:
+            self.kept.ended(task.key, task.behind)
+        self.failures.of_task(task)
         try:
-            self.units.ended(unit)
+            self.tasks.ended(task)
         except StreamError as error:
             self.failures.end(error)
 
-    def _count(self, unit: Unit) -> None:
-        for name, tracker in unit.trackers.items():
+    def _count(self, task: Task) -> None:
+        for name, tracker in task.trackers.items():
             if name in self.outlets:
                 self.outlets[name].without_value += tracker.without_value
                 self.outlets[name].newer += tracker.newer
@@ -329,8 +330,8 @@ class SyncRun:
             if outlet.rows != self._reported.get(name):
                 self._reported[name] = outlet.rows
                 # Of many partitions there is no one bookmark to draw.
-                unit = self.open_units[0] if self.open_units and self.saved.coverage is not None else None
-                tracker = unit.trackers.get(name) if unit is not None else None
+                task = self.open_tasks[0] if self.open_tasks and self.saved.coverage is not None else None
+                tracker = task.trackers.get(name) if task is not None else None
                 greatest = tracker.greatest if tracker is not None else None
                 self.engine.report.page(name, outlet.rows, greatest)
                 if self.engine.watch is not None:
@@ -345,9 +346,9 @@ class SyncRun:
         """
         if self.has_hooks:
             return
-        for lane in self.lanes:
-            if not lane.over:
-                lane.tick()
+        for worker in self.workers:
+            if not worker.over:
+                worker.tick()
         self.save_if_due()
 
     # ---- STATE -----------------------------------------------------------------------------------------
@@ -360,7 +361,7 @@ class SyncRun:
         seconds = self.engine.clock.monotonic() - self._since
         since = Since(self.since_rows, seconds, self._since_pages)
         waited = since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS
-        soon = self.kept is None and waited and (self._ended_units > 0 or self.source_changed)
+        soon = self.kept is None and waited and (self._ended_tasks > 0 or self.source_changed)
         if (soon or pace.is_due(self, since)) and self.engine.states.has_room():
             self.save_state()
 
@@ -370,8 +371,8 @@ class SyncRun:
         engine = self.engine
         if engine.limit is not None or engine.broken:
             return
-        for unit in self.open_units:
-            self.units.save(unit)
+        for task in self.open_tasks:
+            self.tasks.save(task)
         if between:
             engine.states.write_between()
         else:
@@ -380,5 +381,5 @@ class SyncRun:
 
     def counts_from_here(self) -> None:
         """A STATE was written."""
-        self.since_rows = self._since_pages = self._ended_units = 0
+        self.since_rows = self._since_pages = self._ended_tasks = 0
         self._since = self.engine.clock.monotonic()

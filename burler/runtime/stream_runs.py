@@ -1,8 +1,9 @@
-"""What functions get as ``stream``: the one of each unit, and the one of the stream as a whole."""
+"""What functions get as ``stream``: the one of each task, and the one of the stream as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from burler import times
@@ -14,19 +15,32 @@ from burler.runtime import sources
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun
-    from burler.runtime.unit import Unit
+    from burler.runtime.task import Task
 
 
-def run_in_unit(unit: Unit, sync: SyncRun, spec: StreamSpec) -> StreamRun:
-    """Of a stream in one unit: its sync function, and those of its rows."""
+def run_in_task(task: Task, sync: SyncRun, spec: StreamSpec) -> StreamRun:
+    """Of a stream in one task: its sync function, and those of its rows."""
+    name = spec.tap_stream_id
+    if name not in sync.stream_runs:
+        sync.stream_runs[name] = _in_any_task(sync, spec)
+    made: StreamRun = sync.stream_runs[name](
+        bookmark=task.start.bookmark(name),
+        state=task.start.position(name),
+        partition=task.partition,
+        source_state=sources.states_of(sync, spec, task.start.sources(name), in_partition=task.key is not None),
+    )
+    return made
+
+
+def _in_any_task(sync: SyncRun, spec: StreamSpec) -> Callable[..., StreamRun]:
+    """What is the same in all of them."""
     engine, line, name = sync.engine, sync.line, spec.tap_stream_id
     planned = line.planned.get(name)
     entry = engine.catalog.entries.get(name)
-    return StreamRun(
+    return partial(
+        StreamRun,
         engine.session.tap,
         name,
-        bookmark=unit.start.bookmark(name),
-        state=unit.start.position(name),
         selected=line.selected,
         schema=planned.schema if planned else None,
         metadata=planned.metadata if planned else entry.metadata if entry else None,
@@ -35,7 +49,6 @@ def run_in_unit(unit: Unit, sync: SyncRun, spec: StreamSpec) -> StreamRun:
         key_properties=planned.key_properties if planned else spec.key_properties,
         replication_key=planned.replication_key if planned else spec.replication_key,
         replication_method=planned.replication_method if planned else spec.replication_method,
-        partition=unit.partition,
         in_parts=spec.parent is not None,
         start_date=engine.settings.start_date,
         manual=isinstance(spec.strategy, Manual),
@@ -44,7 +57,6 @@ def run_in_unit(unit: Unit, sync: SyncRun, spec: StreamSpec) -> StreamRun:
         resumable_by=planned.resume_key if planned else None,
         sends_versions=any(one.versions for one in line.planned.values()),
         tailing=sync.kept is not None,
-        source_state=sources.states_of(sync, spec, unit.start.sources(name), in_partition=unit.key is not None),
         write_bookmark=_writer(spec),
         told=engine.session.told,
     )

@@ -34,7 +34,7 @@ from burler.runtime.stream import SyncRun
 from burler.runtime.tail import Tail
 from burler.runtime.tail_watch import TailWatch
 from burler.runtime.timer import Timer
-from burler.runtime.walking import FATAL
+from burler.runtime.worker import FATAL
 from burler.runtime.workers import Crew, stopper_here
 from burler.settings import Settings
 from burler.singer import state as st
@@ -239,8 +239,8 @@ class Engine:
         """STATE with what is safe to say of all streams now, also where that is the same as before: it covers what came
         since. Files that hold records before it are closed for it."""
         for run in self.running:
-            for unit in run.open_units:
-                run.units.save(unit)
+            for task in run.open_tasks:
+                run.tasks.save(task)
             run.counts_from_here()
         self.states.write()
         self.sink.settle()

@@ -1,4 +1,4 @@
-"""What follows the bookmarks of a unit."""
+"""What follows the bookmarks of a task."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from burler.runtime.signals import Stopper
 
@@ -70,6 +71,11 @@ class Undisturbed(Stopper):
         self.raised = False
         yield
 
+    def run(self, action: Callable[[], Any]) -> Any:
+        """Nothing is raised here."""
+        self.raised = False
+        return action()
+
     @contextlib.contextmanager
     def our_code(self) -> Iterator[None]:
         """Nothing was raised before, either."""
@@ -81,9 +87,9 @@ class Undisturbed(Stopper):
         yield
 
     def wake(self) -> None:
-        """Nobody can be woken; the lane looks by itself."""
+        """Nobody can be woken; whoever runs there looks by itself."""
 
 
 def stopper_here(stopper: Stopper) -> Stopper:
-    """The stopper for lanes of this thread."""
+    """The stopper for workers of this thread."""
     return stopper if threading.current_thread() is threading.main_thread() else Undisturbed()

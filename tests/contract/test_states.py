@@ -54,14 +54,31 @@ def compared(messages: list[dict[str, Any]], state: dict[str, Any]) -> dict[str,
     return {"streams": streams, "states": states, "schemas": schemas}
 
 
-def rows_before_states(messages: list[dict[str, Any]]) -> list[int]:
-    """How many rows are out before each STATE."""
-    counts, rows = [], 0
+def told(states: list[Any]) -> list[Any]:
+    """What STATEs say one after the other of bookmarks, and the last one as a whole: which stream of a family a run is
+    in on the way is no promise."""
+    found: list[Any] = [{}]
+    for state in states:
+        if state.get("bookmarks", found[-1]) != found[-1]:
+            found.append(state["bookmarks"])
+    return [*found, *states[-1:]]
+
+
+def is_among(now: list[Any], then: list[Any]) -> bool:
+    """Whether STATEs say what others say, in their order and to the same end; there may be fewer of them."""
+    rest = iter(told(then))
+    return all(state in rest for state in told(now)) and now[-1:] == then[-1:]
+
+
+def rows_before(messages: list[dict[str, Any]]) -> dict[str, int]:
+    """How many rows are out before the first STATE with some bookmarks."""
+    found: dict[str, int] = {}
+    rows = 0
     for message in messages:
         rows += message["type"] == "RECORD"
-        if message["type"] == "STATE":
-            counts.append(rows)
-    return counts
+        if message["type"] == "STATE" and message["value"].get("bookmarks"):
+            found.setdefault(str(moments(message["value"]["bookmarks"])), rows)
+    return found
 
 
 def test_each_kind_has_its_file():
@@ -74,17 +91,16 @@ def test_a_run_goes_on_from_a_state_of_before(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first, *runs = read_lines(CONTRACT / "states" / f"{name}.jsonl")
     states = taps.run(name, 1).states
-    assert moments_of(states) == moments_of(first["states"]), "the first run: its STATEs"
+    assert is_among(moments_of(states), moments_of(first["states"])), "the first run: its STATEs"
     for before in runs:
         messages = taps.told(taps.run(name, 2, before["from"]).messages)
         now, then = compared(messages, before["from"]), compared(before["messages"], before["from"])
         assert now["streams"] == then["streams"], before["from"]
-        assert now["states"] == then["states"], before["from"]
+        assert is_among(now["states"], then["states"]), before["from"]
         assert not then["schemas"] or now["schemas"] == then["schemas"]
-        for count_now, count_then in zip(
-            rows_before_states(messages), rows_before_states(before["messages"]), strict=True
-        ):
-            assert count_now >= count_then, f"a STATE comes before its rows: from {before['from']}"
+        rows_now, rows_then = rows_before(messages), rows_before(before["messages"])
+        early = [said for said, rows in rows_now.items() if rows < rows_then.get(said, 0)]
+        assert early == [], f"a STATE comes before its rows: from {before['from']}"
 
 
 @pytest.mark.parametrize("scope", ["full", "touched"])

@@ -165,7 +165,7 @@ class FamilyState:
                 put(state, name, family.keys[name] or "", bookmark, partition)
         for name, position in progress.positions.items():
             if name != family.root or self.coverage is None or self.coverage.saves_position:
-                put(state, name, POSITION, copy.deepcopy(position) or None, partition)
+                put(state, name, POSITION, copy.deepcopy(position) if position else None, partition)
         self.drop_sources(partition, progress.sources)
         # It speaks of the bookmark that it is beside: where this run moves none, it stays.
         moves = partition is not None and family.has_substreams and family.root in progress.bookmarks

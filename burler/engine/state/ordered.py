@@ -109,6 +109,8 @@ class OrderedPartitions:
             return
         if progress.is_failed or progress.behind:
             self.stop_at(number, progress)
+        elif number == self._front:
+            self._waiting[number] = progress
         else:  # thousands may wait for one before them
             self._waiting[number] = replace(progress, positions={}, sources={}, versions={})
         while self._front in self._waiting:

@@ -19,7 +19,7 @@ from burler.runtime.run import check_limit, close, prepare
 from burler.runtime.signals import Stopper
 from burler.runtime.stream import SyncRun
 from burler.runtime.sync import Engine, SyncResult
-from burler.runtime.unit import Unit
+from burler.runtime.task import Task
 from burler.settings import Settings
 from burler.singer.catalog import catalog_from_wire
 from burler.singer.state import check_state, entry_of, get_version
@@ -53,7 +53,7 @@ def run_part(
     check_limit(limit)
     session, own = prepare(tap, config)
     begun = time.monotonic()
-    unit: list[tuple[SyncRun, Unit]] = []
+    task: list[tuple[SyncRun, Task]] = []
     try:
         found = session.catalog()
         given = None if catalog is None else catalog_from_wire(catalog)
@@ -74,30 +74,30 @@ def run_part(
             settings=settings,
             stopper=stopper,
             limit=limit,
-            part=_given(part, unit),
+            part=_given(part, task),
         )
         result = engine.run()
-        return _end(part, result, unit, time.monotonic() - begun)
+        return _end(part, result, task, time.monotonic() - begun)
     finally:
         close(session)
 
 
-def _given(part: Part, unit: list[tuple[SyncRun, Unit]]) -> GivenPartition | None:
+def _given(part: Part, task: list[tuple[SyncRun, Task]]) -> GivenPartition | None:
     if part.key is None:
         return None
     versions = {name: table.version for name, table in part.shared.tables.items()}
-    return GivenPartition(part.partition or {}, part.key, versions, lambda run, one: unit.append((run, one)))
+    return GivenPartition(part.partition or {}, part.key, versions, lambda run, one: task.append((run, one)))
 
 
-def _end(part: Part, result: SyncResult, unit: list[tuple[SyncRun, Unit]], seconds: float) -> PartEnd:
+def _end(part: Part, result: SyncResult, task: list[tuple[SyncRun, Task]], seconds: float) -> PartEnd:
     names, state = part.shared.family.names, result.state
     found = {name: entry_of(state, name, part.key) or None for name in names}
     errors = errors_of(result.errors)
     if part.key is None:
         behind = frozenset(result.errors) | (set(names) if _stopped(result) else set())
         return PartEnd(part, found, {}, rows=result.rows, seconds=seconds, errors=errors, behind=behind)
-    end = PartEnd(part, found, {}, result.rows, seconds, errors, behind=frozenset(result.errors if unit else names))
-    for run, one in unit:
+    end = PartEnd(part, found, {}, result.rows, seconds, errors, behind=frozenset(result.errors if task else names))
+    for run, one in task:
         activated = [name for name, outlet in run.outlets.items() if outlet.versions.activated]
         end = replace(
             end,

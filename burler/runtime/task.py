@@ -1,36 +1,108 @@
-"""A unit: one call of a sync function, with all that is called below it, and what a STATE may say of it.
+"""A task: one call of a root's function, with all that is called below it, and what a STATE may say of it.
 
-A stream without partitions is one unit; a partitioned one has a unit for each partition. Substreams belong to the unit
-of their root.
+A stream without partitions is one task; a partitioned one has a task for each partition. Calls of substreams' functions
+belong to the task of their root.
 """
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from burler.call import gives_nothing
-from burler.context import Channel, StreamRun
-from burler.declare.spec import StreamSpec
+from burler.call import Given, gives_nothing
+from burler.context import Channel, StreamRun, bind
+from burler.declare.spec import Children, StreamSpec, UserFunction
 from burler.engine.state.progress import KeyRange, Progress, where
 from burler.errors import StreamError
-from burler.pipeline.markers import GREATEST, Marker, Snapshot
 from burler.pipeline.repeats import Repeats
 from burler.runtime import sources, tracking
-from burler.runtime.catching_up import CatchingUp
-from burler.runtime.family import Given, Member, rows_of
-from burler.runtime.stream_runs import run_in_unit
-from burler.runtime.walking import walk_of
+from burler.runtime.stream_runs import run_in_task
+from burler.singer.bookmark_values import key_text
 
 if TYPE_CHECKING:
     from burler.runtime.stream import SyncRun
 
+Row = Mapping[str, Any]
+GREATEST: Any = object()
+"""In place of a value that an author vouches for: the greatest that is out."""
 
-class Unit:
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What authors keep beside their rows, at one moment.
+
+    Attributes:
+        positions: each ``stream.state``, as JSON.
+        sources: the entries of each ``stream.source_state``; streams without any are left out.
+    """
+
+    positions: bytes
+    sources: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
+class Member:
+    """One stream of a family that has a function of its own: its ``stream`` object, its context, its children.
+
+    ``names`` are the streams whose rows its function may yield: its own, and those that it emits.
+    """
+
+    __slots__ = ("children", "context", "first_bookmark", "function", "given", "name", "names", "records_paths", "run")
+
+    def __init__(
+        self,
+        name: str,
+        function: UserFunction,
+        run: StreamRun,
+        given: Given,
+        *,
+        names: frozenset[str],
+        records_paths: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        self.name = name
+        self.records_paths = records_paths
+        self.function = function
+        self.run = run
+        self.first_bookmark = run.raw_bookmark
+        self.given = given
+        self.names = names
+        self.children: dict[str, list[Member]] = {}
+        self.context = contextvars.copy_context()
+        self.context.run(bind, run)
+
+    @property
+    def place(self) -> str:
+        """file:line of its function."""
+        return self.function.place
+
+
+class Came(KeyRange):
+    """What came of a substream for one row of its parent: counts rows, and notes the range of their ``key``."""
+
+    __slots__ = ("count", "key")
+
+    def __init__(self, key: str | None, key_format: str | None) -> None:
+        super().__init__(key_format)
+        self.key, self.count = key, 0
+
+    def count_row(self, row: Mapping[str, Any]) -> None:
+        """Count a row; ``is_mixed`` if its value can't be compared with those before it."""
+        self.count += 1
+        if self.key is not None:
+            self.add([row.get(self.key)])
+
+    def done(self) -> Children:
+        """All of it."""
+        return Children(self.count, *(key_text(one[1]) if one else None for one in (self.least, self.greatest)))
+
+
+class Task:
     """Where it begins, what it has given, and what is missing of it.
 
     Args:
@@ -47,34 +119,35 @@ class Unit:
         self.pushes = sync.pushes
         self.partition = partition
         self.key = key
-        self.catching_up = CatchingUp(self, sync.first)
         self.error: BaseException | None = None
         self.behind: set[str] = set()  # streams of which rows are missing
         self.incomplete: dict[str, str] = {}  # streams of which they may be: their sources said that there is more
+        self.skipped: set[str] = set()  # substreams that have ended, and were not called for rows of this task
         self.retries = 0
         self.complete = False
         self.held = self._save_asked = False
+        self._caught_up = False
         self.pending: list[Callable[[], None]] = []
         self.intakes: dict[str, Any] = {}  # of streams for which files were yielded
         self.range = KeyRange(sync.line.textual(sync.name))  # of the key of its rows, where partitions rise
         self.has_emitted = False
         # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
-        self.emitted: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+        self.emitted: dict[str, list[tuple[str, Row]]] = {}
         self.emitting = threading.Lock()
         self.watched: list[dict[str, Any]] = []  # what came of substreams, for bookmark functions that ask
-        self.put: Callable[[Marker], None] = lambda _marker: None
+        self.asked: list[tuple[str, Row, dict[str, Any]]] = []  # parents' rows, with what came for each
         self._givens: dict[str, Given] = {}
         self.start = sync.saved.start(key)
         self.members: dict[str, Member] = {name: self._member(self.line.spec(name)) for name in self.line.called}
+        self.children: dict[str, list[Member]] = {}
+        """The members that are called for rows of a stream."""
         for member in self.members.values():
             above = self.line.spec(member.name).parent
             if above is not None:
-                self.members[self.line.giver(above)].children.setdefault(above, []).append(member)
-        self.parents: set[str] = {
-            name for member in self.members.values() for name in member.children
-        }  # have substreams here
+                siblings = self.children.setdefault(above, [])
+                siblings.append(member)
+                self.members[self.line.giver(above)].children[above] = siblings
         self.trackers = tracking.trackers_of(sync, self.start)
-        self._first_bookmark = self.root.run.raw_bookmark
         self._original = self.states()
         self.safe_states: dict[str, Any] = msgspec.json.decode(self._original.positions)
         self.safe_sources = self._original.sources
@@ -87,25 +160,22 @@ class Unit:
         """The member whose function is called first."""
         return self.members[self.line.root]
 
-    def attach(self, channel: Channel, put: Callable[[Marker], None]) -> None:
-        """Say where what its functions emit beside their rows goes, and markers."""
-        self.put = put
+    def attach(self, channel: Channel) -> None:
+        """Say where what its functions emit beside their rows goes."""
         for member in self.members.values():
             member.run._channel = channel
 
     @property
     def where(self) -> str:
-        """Which unit it is, for errors and reports; empty where there is one only."""
+        """Which task it is, for errors and reports; empty where there is one only."""
         return where(self.key)
 
-    def open(self) -> Any:
-        """Call the root's function; what it gives, with what its substreams give for each of its rows."""
-        if self.line.has_children:
-            return rows_of(self.root, walk_of(self))
-        return self.call(self.root, None)
-
     def call(self, member: Member, parent: Any) -> Any:
-        """Call a member's function for a row of its parent."""
+        """Call a member's function, for a row of its parent; what it gives.
+
+        Raises:
+            StreamError: it neither yields nor returns anything.
+        """
         invoke = self.engine.session.invoke
         given = {**member.given, "parent": lambda: parent}
         result = sources.guarded(member, lambda: invoke(member.function, given, stream=member.name))
@@ -126,7 +196,7 @@ class Unit:
     def _member(self, spec: StreamSpec) -> Member:
         name = spec.tap_stream_id
         assert spec.sync is not None
-        run = run_in_unit(self, self._sync, spec)
+        run = run_in_task(self, self._sync, spec)
         line = self.line
         return Member(name, spec.sync, run, self._given(run), names=line.emits[name], records_paths=line.paths[name])
 
@@ -136,7 +206,7 @@ class Unit:
         if name not in self._givens:
             giver = self.line.giver(name)
             given = self.members[giver].given if giver == name else None
-            self._givens[name] = given or self._given(run_in_unit(self, self._sync, self.line.spec(name)))
+            self._givens[name] = given or self._given(run_in_task(self, self._sync, self.line.spec(name)))
         return self._givens[name]
 
     def _given(self, run: StreamRun) -> Given:
@@ -148,6 +218,58 @@ class Unit:
             stream=lambda: run,
             partition=lambda: run.partition,
         )
+
+    # ---- a tail function with overlap (docs/tail.md) ----------------------------------------------------
+
+    @property
+    def _overlaps(self) -> bool:
+        return self.line.spec(self.line.root).overlap
+
+    def catch_up(self, stream: str, caught_up: Callable[[], None]) -> Iterator[Any]:
+        """What the sync function of the root gives, in its tail function. Of a full table it is a whole version.
+
+        Args:
+            caught_up: called behind the last of it.
+
+        Raises:
+            StreamError: the tail function is not declared so, or has asked for it before.
+        """
+        root, first = self.root, self._sync.first
+        if first is None or stream != root.name or not self._overlaps or self._caught_up:
+            raise StreamError(
+                stream,
+                f"stream '{stream}' ({root.place}): catch_up() is for a tail function that is declared with "
+                "overlap=True beside a sync function, once in a call. Without overlap the sync function runs before.",
+            )
+        self._caught_up = True
+        return self._batch(first, caught_up)
+
+    def _batch(self, first: UserFunction, caught_up: Callable[[], None]) -> Iterator[Any]:
+        root, planned = self.root, self.line.planned.get(self.line.root)
+        whole = root.run.full_table() if planned is not None and planned.versions else contextlib.nullcontext()
+        with whole:
+            given = self.engine.session.invoke(first, root.given, stream=root.name)
+            if hasattr(given, "__next__"):
+                yield from given
+            elif given is not None:
+                yield given
+        root.run._call_ended()
+        caught_up()
+
+    def check_overlap(self) -> None:
+        """Rows, or the end, of a tail function with overlap that has not asked for the batch: that would never come.
+
+        Raises:
+            StreamError: it is one.
+        """
+        if self.pushes and not self._caught_up and self._overlaps:
+            root = self.root
+            raise StreamError(
+                root.name,
+                f"stream '{root.name}' ({root.place}): overlap=True, and its tail function has not called "
+                "stream.catch_up(): the rows of its sync function would never come. Say yield from stream.catch_up(), "
+                "once it is subscribed.",
+            )
 
     # ---- what it has given -----------------------------------------------------------------------------
 
@@ -183,9 +305,9 @@ class Unit:
                 self._sync.source_changed |= states.sources != self.safe_sources
                 self.safe_sources = states.sources
 
-    def drop_sources(self, stream: str, left: tuple[Any, ...]) -> None:
+    def drop_sources(self, stream: str) -> None:
         """Entries of a stream no longer count, whatever else may be said of it."""
-        self.dropped[stream] = left
+        self.dropped[stream] = self.members[stream].run.source_state.entries()
 
     @property
     def sources_before(self) -> Mapping[str, tuple[Any, ...]]:
@@ -228,7 +350,7 @@ class Unit:
     def _waits(self, name: str) -> bool:
         """Whether rows of a stream count only once what belongs to them is out: those of parents, and of the root,
         whose bookmark speaks for all that comes in its run."""
-        return name in self.parents or (self.line.has_children and name == self.line.root)
+        return name in self.children or (self.line.has_children and name == self.line.root)
 
     def release(self, states: Snapshot) -> bool:
         """What belongs to all rows so far is out. True if the author has asked for a STATE among them."""
@@ -285,10 +407,6 @@ class Unit:
                 tracker.hold(None)
         self.held |= root not in self.trackers or not self.trackers[root].goes_on
 
-    def count_failed(self, stream: str) -> bool:
-        """One more call of a substream's function has failed; True if they are too many."""
-        return self._sync.failures.too_many_calls(stream)
-
     def progress(self) -> Progress:
         """How far it has come, as far as it is safe to say now."""
         return Progress(
@@ -314,12 +432,15 @@ class Unit:
         """Prepare a further try: everything as it was at the beginning."""
         self.retries += 1
         self.incomplete.clear()
+        self.skipped.clear()
         for member in self.members.values():
             member.run._call_begins()
-        self.catching_up.again()
+        self._caught_up = False
         if self._sync.kept is not None:
             self._sync.kept.again(self.key)
         self.pending.clear()
+        self.asked.clear()
+        self.watched.clear()
         for outlet in self.outlets.values():
             outlet.versions.restart(outlet.rows)
         self.emitted.clear()
@@ -332,7 +453,7 @@ class Unit:
 
     def begin_at(self, bookmark: Any) -> None:
         """Give the root's function another bookmark than the state has; None: the one it began with."""
-        self.root.run._bookmark = self._first_bookmark if bookmark is None else bookmark
+        self.root.run._bookmark = self.root.first_bookmark if bookmark is None else bookmark
 
 
 def _emits(fn: Any) -> bool:
