@@ -542,8 +542,7 @@ class Rows:
 def _remove(url: str) -> None:
     path = local_path(url)
     if path is not None:
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
+        path.unlink(missing_ok=True)
 
 
 def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) -> Generator[Any, None, None]:

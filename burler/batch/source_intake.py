@@ -16,6 +16,7 @@ from burler.batch.source_files import BatchFiles, Rows, SourceFile, checked, sho
 from burler.batch_config import CSV_DEFAULTS, BatchConfig
 from burler.context import StreamRun
 from burler.singer.messages import Batch
+from burler.words import some
 
 logger = logging.getLogger("burler")
 
@@ -121,19 +122,16 @@ class Intake:
             return Rows(files, self._run, found)
         reason = why_not(files, found, self._run, config=self._config, rows_needed=self._rows_needed)
         if reason is None:
-            return self._passed(Passed(files, tuple(file for file in found if not file.is_empty)))
+            passed = Passed(files, tuple(file for file in found if not file.is_empty))
+            counts = {"passed_files": len(passed.checked), "bytes": passed.size_bytes}
+            for name, count in {**counts, "uncounted_files": passed.uncounted}.items():
+                if count:  # those that are read count where that is done
+                    self._run.tally.add(name, count=count)
+            return passed
         if not self._said:
             self._said = True
             logger.info("stream '%s': its files are read and written anew: %s.", self._run.name, reason)
         return Rows(files, self._run, found)
-
-    def _passed(self, passed: Passed) -> Passed:
-        """Files that are passed on, counted as such: those that are read count where that is done."""
-        counts = {"passed_files": len(passed.checked), "bytes": passed.size_bytes, "uncounted_files": passed.uncounted}
-        for name, count in counts.items():
-            if count:
-                self._run.tally.add(name, count=count)
-        return passed
 
 
 def why_not(
@@ -231,15 +229,11 @@ def _columns(files: BatchFiles, file: SourceFile, run: StreamRun) -> str | None:
 
 
 def _differences(columns: Sequence[str], wanted: Sequence[str], of: str) -> str:
-    more = [name for name in columns if name not in set(wanted)]
-    less = [name for name in wanted if name not in set(columns)]
+    more = [f"'{name[:60]}'" for name in columns if name not in set(wanted)]
+    less = [f"'{name[:60]}'" for name in wanted if name not in set(columns)]
     parts = []
     if more:
-        parts.append(f"it has {_some(more)}, which {of} does not")
+        parts.append(f"it has {some(more, _SHOWN)}, which {of} does not")
     if less:
-        parts.append(f"{'and ' if more else 'it '}lacks {_some(less)}")
+        parts.append(f"{'and ' if more else 'it '}lacks {some(less, _SHOWN)}")
     return " ".join(parts)
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(f"'{name[:60]}'" for name in names[:_SHOWN]) + (" ..." if len(names) > _SHOWN else "")
