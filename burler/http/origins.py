@@ -10,7 +10,7 @@ from burler.errors import DeclarationError
 Origin = tuple[str, str, int | None]
 """Scheme, host and port: credentials belong to one."""
 
-_PORTS = {"http": 80, "https": 443}
+PORTS = {"http": 80, "https": 443}
 
 
 def origin_of(url: str) -> Origin:
@@ -25,7 +25,7 @@ def origin_of(url: str) -> Origin:
 def origin(parts: SplitResult) -> Origin:
     """The same of a URL that was taken apart."""
     scheme = parts.scheme.lower()
-    return scheme, (parts.hostname or "").lower().rstrip("."), parts.port or _PORTS.get(scheme)
+    return scheme, (parts.hostname or "").lower().rstrip("."), parts.port or PORTS.get(scheme)
 
 
 def as_sent(url: str) -> SplitResult:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, parse_qsl, urldefrag, urljoin, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urldefrag, urljoin, urlsplit, urlunsplit
 
 from burler.errors import PagingError
 from burler.http.misspelt import options_named
+from burler.http.origins import PORTS, origin
 from burler.http.paginator_parts import check_path, check_several, shown
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 # can match a text in two ways, so that a hostile header takes no longer than its length.
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[^\s=;,\"]+\s*(?:=\s*(?:\"(?:[^\"\\]|\\.)*\"|[^\s;,\"]*))?)*)")
 _LINK_PARAM = re.compile(r";\s*([^\s=;,\"]+)\s*(?:=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;,\"]*)))?")
-_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,19 +137,19 @@ def next_url(target: str, reply: Reply, allow_hosts: Collection[str] = (), *, ke
         parts = urlsplit(urldefrag(urljoin(reply.url, target.strip())).url)
         parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
         home = urlsplit(reply.origin or reply.url)
-        there, here = _origin(parts), _origin(home)
+        there, here = origin(parts), origin(home)
     except ValueError:  # whose words may quote a user and a password
         raise PagingError(f"the next URL {shown(target)} is none.") from None
     if not (here[0] or there[0] or there[1]):
         return urlunsplit(parts)  # an author's own request knows what stands before a path
-    if there[0] not in _PORTS or not there[1]:
+    if there[0] not in PORTS or not there[1]:
         raise PagingError(f"the next URL {shown(target)} is no http or https URL.")
     if there == here:
         return urlunsplit(parts)
     if keep_origin:
         return urlunsplit((home.scheme, home.netloc.rpartition("@")[2], parts.path, parts.query, ""))
     hosts = {name.lower() for name in allow_hosts}
-    named = there[1] in hosts and there[2] in (_PORTS[there[0]], here[2])
+    named = there[1] in hosts and there[2] in (PORTS[there[0]], here[2])
     if (named or f"{there[1]}:{there[2]}" in hosts) and (there[0] == "https" or here[0] != "https"):
         return urlunsplit(parts)
     source = f"the source is {here[0]}://{here[1]}:{here[2]}" if here[0] else "the source has no base_url"
@@ -158,8 +158,3 @@ def next_url(target: str, reply: Reply, allow_hosts: Collection[str] = (), *, ke
         "If that is right, say allow_hosts=[...] (no credentials go there); if it is the same source behind a proxy, "
         "keep_origin=True (both of LinkHeader and NextUrl)."
     )
-
-
-def _origin(parts: SplitResult) -> tuple[str, str, int]:
-    scheme = parts.scheme.lower()
-    return scheme, (parts.hostname or "").lower(), parts.port or _PORTS.get(scheme, 0)
