@@ -19,6 +19,7 @@ import msgspec
 
 from burler.errors import BurlerError, ExportError, LakeError
 from burler.records.columns.types import FieldType, ListOf, MapOf, StructOf
+from burler.singer.lines import decode_head
 from burler.spark.columns import BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, SOURCE_FILE, VERSION, quoted
 from burler.spark.exact import numbered_lines
 from burler.spark.file_facts import FileFacts
@@ -256,13 +257,9 @@ def _problem(file: LakeFile, store: Store) -> str | None:
     rows = 0
     for number, line in numbered_lines(store, file.lake_path):
         try:
-            rows += msgspec.json.decode(line, type=_Typed).type.upper() == "RECORD"
+            rows += decode_head(line).type.upper() == "RECORD"
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return f"line {number} is no Singer message ({error}): {line[:_SHOWN].decode(errors='replace')}"
     if file.records is not None and rows != file.records:
         return f"holds {rows} rows, its manifest says {file.records}"
     return None
-
-
-class _Typed(msgspec.Struct):
-    type: str
