@@ -5,9 +5,9 @@ What to open for what:
     message, allowed                  messages as they come; what a message may name
     readers, column_readers           the rows of a message; those of files with columns, by the stream's schema
     urls                              opening what a message names
-    encoders, csv_options             rows into files of each format; what may be set of CSV, its columns
+    encoders, csv_options             rows into files of each format; what may be set of CSV
     rolling                           when files end; which are open; STATEs that wait for them (the lake's as well)
-    writer, names                     rows into files and messages, files of an author's own; names of files
+    writer, exports, names            rows into files and messages; files of an author's own; names of files
     storage                           where files lie
     packing, expansion, conversion, cleaning  the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``
     source_files, source_intake       files that the source made; whether they are passed on
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from burler.batch.cleaning import prune
     from burler.batch.conversion import convert
     from burler.batch.expansion import expand
+    from burler.batch.exports import ExportFiles
     from burler.batch.message import message_schema
     from burler.batch.packing import pack
     from burler.batch.readers import BatchReading as BatchReading
     from burler.batch.readers import read
     from burler.batch.source_files import BatchFiles as BatchFiles
-    from burler.batch.writer import ExportFiles
 
 __all__ = ["ExportFiles", "convert", "expand", "message_schema", "pack", "prune", "read"]
 
@@ -38,7 +38,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
         {
             "BatchFiles": "source_files",
             "BatchReading": "readers",
-            "ExportFiles": "writer",
+            "ExportFiles": "exports",
             "read": "readers",
             "expand": "expansion",
             "pack": "packing",

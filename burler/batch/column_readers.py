@@ -8,33 +8,26 @@ columns in any order, numbers in other spellings, ``t`` and ``1`` for true.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.batch.csv_options import CsvOptions, columns_of
+from burler.batch.csv_options import CsvOptions
 from burler.batch.encoders import columnar_layout
 from burler.errors import BatchError
 from burler.formats import FormatError
 from burler.formats.columnar import record_batches
 from burler.formats.csv import Column
 from burler.formats.csv_read import CsvReader
-from burler.records.arrow.kernels import bytes_of, join, string_parts
-from burler.records.arrow.types import is_list
-from burler.records.columns.from_csv import OddCell, cells_of
+from burler.records.columns.demands import Demands, Report, listed
+from burler.records.columns.from_csv import CsvLines, columns_of
 from burler.records.columns.from_json import ColumnarLayout
-from burler.records.columns.nodes import SchemaNode
 from burler.records.columns.to_json import RowText
-
-Report = Callable[[str], object]
-"""Takes a sentence: columns that the schema does not know and that are left out, and columns that are not there."""
 
 _PAGE_BYTES = 1 << 20
 _MOST_ROWS = 4096
-_SHOWN = 5
 _OPEN_END = "the last row of a file has no line end; if it was cut off there, its last value is not whole"
 _NO_NAMES = "it is empty, and should begin with a row of names. Or say 'header': false."
 
@@ -71,12 +64,12 @@ def csv_pages(
         reader.drop_first()
     else:
         names = _by_place(first, options, declared)
-    demands = _Demands(schema or {})
+    demands = Demands(schema or {})
     demands.check_columns(names, report)
     columns = declared or tuple(Column(name, "text") for name in names)
     places = {name: place for place, name in enumerate(names)}
     wanted = [places[column.name] for column in columns if column.name in places]
-    made = _Lines(_wide(columns) if are_shaped else columns, options.null, demands)
+    made = CsvLines(_wide(columns) if are_shaped else columns, options.null, demands)
     for batch in reader.batches(names, wanted):
         if reader.is_open:
             report(_OPEN_END)
@@ -96,12 +89,12 @@ def _named(names: list[str], options: CsvOptions, declared: tuple[Column, ...] |
         raise BatchError(f"its columns {once + 1} and {twice + 1} have one name, and a row has one field of a name.")
     if not known & set(names):
         raise BatchError(
-            f"none of its columns is a field of the stream ({_listed(sorted(known))}). Is the delimiter "
+            f"none of its columns is a field of the stream ({listed(sorted(known))}). Is the delimiter "
             f"{options.dialect.delimiter!r}? Has the file no header? Then say 'header': false."
         )
     strange = [name for name in names if name not in known]
     if strange:
-        report(f"columns that the schema does not know are left out: {_listed(strange)}")
+        report(f"columns that the schema does not know are left out: {listed(strange)}")
     return names
 
 
@@ -112,48 +105,13 @@ def _by_place(first: list[str], options: CsvOptions, declared: tuple[Column, ...
     names = list(options.columns) or [column.name for column in declared or ()]
     if len(first) != len(names):
         raise BatchError(
-            f"row 1 has {len(first)} fields, where {len(names)} columns are expected: {_listed(names)}. "
+            f"row 1 has {len(first)} fields, where {len(names)} columns are expected: {listed(names)}. "
             f"Is the delimiter {options.dialect.delimiter!r}?"
         )
     is_text = len(names) == 1 and (declared is None or declared[0].kind == "text")
     if not is_text and first == names:
         raise BatchError("row 1 holds the names of the columns, and the message says 'header': false. Say true.")
     return names
-
-
-class _Lines:
-    """Makes lines of JSON of columns of text."""
-
-    def __init__(self, columns: tuple[Column, ...], null: str, demands: _Demands) -> None:
-        self._columns, self._null, self._demands = columns, null, demands
-
-    def lines(self, batch: Any, row: int) -> bytes:
-        """The lines of some rows.
-
-        Args:
-            row: how many rows of the file are before them.
-        """
-        there = {name: place for place, name in enumerate(batch.schema.names)}
-        parts: list[Any] = []
-        for column in self._columns:
-            parts.append(("," if parts else "{") + msgspec.json.encode(column.name).decode() + ":")
-            if column.name not in there:
-                parts.append("null")
-                continue
-            try:
-                cells = cells_of(column, batch.column(there[column.name]), self._null)
-            except OddCell as odd:
-                raise BatchError(
-                    f"row {row + odd.place + 1:,}: field '{column.name}': its value is {odd.fact}. "
-                    "Correct the file, or the schema of its stream."
-                ) from None
-            self._check_nulls(column, cells, row)
-            parts += string_parts(cells) if column.kind == "text" else [cells]
-        return bytes(bytes_of(join([*parts, "}\n"], batch.num_rows)))
-
-    def _check_nulls(self, column: Column, cells: Any, row: int) -> None:
-        if column.name in self._demands.filled and cells.null_count:
-            raise self._demands.error_of_null(column.name, row + cells.is_null().index(True).as_py() + 1)
 
 
 # ---- Parquet and Arrow ---------------------------------------------------------------------------------------
@@ -234,11 +192,12 @@ def _parts(
     raw: IO[bytes], format: str, schema: Mapping[str, Any] | None, layout: ColumnarLayout | None, report: Report
 ) -> Iterator[tuple[pa.RecordBatch, bool]]:
     """Batches of a page's size with the columns that the schema knows, and whether they are what burler would write."""
-    demands, row = _Demands(schema or {}), 0
+    demands, row = Demands(schema or {}), 0
     for batch in _batches(raw, format):
         is_own = layout is not None and batch.schema.equals(layout.arrow_schema)
         known = batch if layout is None or is_own else _known(batch, demands, layout.arrow_schema.names, report)
-        _refuse_null(known, demands, row)
+        for name in demands.filled:
+            demands.check_nulls(name, known.column(name), row)
         step = max(1, min(_MOST_ROWS, _PAGE_BYTES * known.num_rows // max(1, known.nbytes)))
         for start in range(0, known.num_rows, step):
             yield known.slice(start, step), is_own
@@ -253,28 +212,20 @@ def _batches(raw: IO[bytes], format: str) -> Iterator[pa.RecordBatch]:
         raise BatchError(f"{error.fact}{cure}") from None
 
 
-def _known(batch: pa.RecordBatch, demands: _Demands, names: list[str], report: Report) -> pa.RecordBatch:
+def _known(batch: pa.RecordBatch, demands: Demands, names: list[str], report: Report) -> pa.RecordBatch:
     """The columns that the schema knows."""
     found = batch.schema.names
     left_out = sorted(set(found) - set(names))
     if left_out and len(left_out) == len(set(found)):
         raise BatchError(
-            f"none of its columns is a field of the stream ({_listed(names)}). Is it a file of another stream?"
+            f"none of its columns is a field of the stream ({listed(names)}). Is it a file of another stream?"
         )
     demands.check_columns(found, report)
     demands.check_below(batch.schema, report)
     if not left_out:
         return batch
-    report(f"columns that the schema does not know are left out: {_listed(left_out)}")
+    report(f"columns that the schema does not know are left out: {listed(left_out)}")
     return batch.select([number for number, name in enumerate(found) if name in names])
-
-
-def _refuse_null(batch: pa.RecordBatch, demands: _Demands, before: int) -> None:
-    """``before``: rows of the file before the batch."""
-    for name in demands.filled:
-        column = batch.column(name)
-        if column.null_count:
-            raise demands.error_of_null(name, before + column.is_null().index(True).as_py() + 1)
 
 
 def _are_finite(batch: pa.RecordBatch) -> bool:
@@ -294,88 +245,3 @@ def _is_finite(array: pa.Array) -> bool:
     if pa.types.is_map(kind):
         return _is_finite(array.items)
     return True
-
-
-# ---- what a schema demands -----------------------------------------------------------------------------------
-
-
-class _Demands:
-    """Of one schema.
-
-    Attributes:
-        filled: the fields that no row may be without, and whose type has no null.
-    """
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        node = SchemaNode(schema)
-        self._declared, self._required = node.properties, node.required
-        self.filled = tuple(
-            name for name, below in self._declared.items() if name in self._required and "null" not in below.names
-        )
-
-    def check_columns(self, found: Collection[str], report: Callable[[str], object]) -> None:
-        """Hold the names of a file's columns against the schema's.
-
-        Args:
-            report: takes a sentence on those that every row may be without.
-
-        Raises:
-            BatchError: one is missing that every row must have.
-        """
-        there = set(found)
-        missing = [name for name in self._declared if name not in there]
-        if not missing:
-            return
-        needed = next((name for name in missing if name in self._required), None)
-        if needed is not None:
-            raise BatchError(f"it has no column '{needed:.60}', which every row must have{_alike(needed, found)}")
-        alike = next((text for name in missing if (text := _alike(name, found))), "")
-        report(f"columns of the schema that are not there are null in every row: {_listed(missing)}{alike}")
-
-    def check_below(self, columns: pa.Schema, report: Callable[[str], object]) -> None:
-        """Hold the fields of a file's structs, at any depth, against the schema's objects, as ``check_columns`` does it
-        with columns.
-
-        Raises:
-            BatchError: a field is missing that every object must have.
-        """
-        missing: list[str] = []
-        for field in columns:
-            below = self._declared.get(field.name)
-            for path, is_needed in _lacking(field.type, below, field.name) if below is not None else ():
-                if is_needed:
-                    raise BatchError(f"it has no field '{path:.120}', which every object there must have")
-                missing.append(path)
-        if missing:
-            report(f"fields of the schema that are not there are null in every row: {_listed(missing)}")
-
-    def error_of_null(self, name: str, row: int) -> BatchError:
-        """What is wrong with a null in one of ``filled``. ``row``: its number in the file, from 1."""
-        return BatchError(f"row {row:,}: field '{name:.60}' is null, and by the schema every row has a value there")
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Some names."""
-    return ", ".join(f"'{name:.60}'" for name in names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-
-
-def _lacking(kind: pa.DataType, node: SchemaNode, path: str) -> Iterator[tuple[str, bool]]:
-    """The fields below a column that the schema declares and the file does not have, and whether objects must have
-    them."""
-    if pa.types.is_map(kind):
-        yield from _lacking(kind.item_type, node.values, f"{path}.{{}}")
-    elif is_list(kind):
-        yield from _lacking(kind.value_type, node.items, f"{path}.[]")
-    elif pa.types.is_struct(kind):
-        found = {kind.field(i).name: kind.field(i).type for i in range(kind.num_fields)}
-        for name, below in node.properties.items():
-            if name in found:
-                yield from _lacking(found[name], below, f"{path}.{name}")
-            else:
-                yield f"{path}.{name}", name in node.required
-
-
-def _alike(name: str, found: Collection[str]) -> str:
-    """Oracle and Snowflake write capitals."""
-    other = next((one for one in found if one.lower() == name.lower()), None)
-    return "" if other is None else f" (it has '{other:.60}': capitals make another name)"

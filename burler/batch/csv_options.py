@@ -1,12 +1,4 @@
-"""How CSV files of a BATCH stand: the options, what can't be, and what readers accept (BATCH proposal: ``options``);
-the columns of a stream's files.
-
-A column is for a declared field, in their order. ``text`` is text as it is, in quotes; ``number`` and ``boolean`` the
-JSON source text, bare; ``json`` JSON text in quotes. A field that takes text and other scalars is ``text`` (its numbers
-are read back as text), one that takes objects or arrays, or says nothing of its type, is ``json``, which reads back as
-it was. Of numbers and texts whose columns in Parquet are narrower a column knows that, too: its cells are held against
-it.
-"""
+"""How CSV files of a BATCH stand: the options, what can't be, and what readers accept (BATCH proposal: ``options``)."""
 
 from __future__ import annotations
 
@@ -16,16 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from burler.batch_config import CSV_DEFAULTS
-from burler.formats.csv import Column, Dialect, Narrow
-from burler.records.columns.nodes import SchemaNode, column_type, fields_of
-from burler.records.columns.types import DATE, TIMESTAMP, FieldType
+from burler.formats.csv import Dialect
 
 _LIKE_A_VALUE = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|true|false", re.ASCII | re.IGNORECASE)
 _LINE_ENDS = ("\n", "\r\n")
 _KNOWN = tuple(CSV_DEFAULTS)
 _UTF8 = ("utf-8", "utf8", "utf-8-sig")
-_MOMENTS: dict[FieldType, Narrow] = {TIMESTAMP: "date-time", DATE: "date"}
-_SCALARS = {"integer", "number", "string", "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +96,3 @@ def _options(given: Mapping[str, Any], columns: tuple[str, ...] = ()) -> CsvOpti
     if _LIKE_A_VALUE.fullmatch(null) or null.startswith("\ufeff") or null == "\\.":
         raise ValueError(f"null {null!r:.60} could be a value itself. Take '' or 'NULL'")
     return CsvOptions(dialect, header, columns)
-
-
-def columns_of(schema: Mapping[str, Any]) -> tuple[Column, ...]:
-    """The columns of a schema's rows: none if it declares no fields."""
-    return tuple(_column(name, node) for name, node in fields_of(schema).items())
-
-
-def _column(name: str, node: SchemaNode) -> Column:
-    types = node.names - {"null"}
-    if types and types <= {"integer", "number"}:
-        return Column(name, "number", None if "number" in types else "integer")
-    if types == {"boolean"}:
-        return Column(name, "boolean")
-    if "string" not in types or not types <= _SCALARS:
-        return Column(name, "json")
-    return Column(name, "text", _MOMENTS.get(column_type(node)))

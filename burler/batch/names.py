@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import zlib
 from collections.abc import Callable
 
@@ -20,6 +21,11 @@ TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}-(?P<name>.*)")
 _ALLOWED = re.compile(r"[A-Za-z0-9_./-]*")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 _MOST_CHARACTERS = 50  # of a tap and of a stream: with prefix and run, a name may have 255
+
+
+def drawn() -> str:
+    """What tells the files of one run from those of others."""
+    return secrets.token_hex(6)
 
 
 def file_name(tap: str, stream: str, run_id: str, number: int, extension: str) -> str:

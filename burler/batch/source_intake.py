@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from burler.batch.csv_options import columns_of
 from burler.batch.source_files import BatchFiles, Rows, SourceFile, checked, shown_name
 from burler.batch_config import CSV_DEFAULTS, BatchConfig
 from burler.context import StreamRun
+from burler.records.columns.from_csv import columns_of
 from burler.singer.messages import Batch
 from burler.words import some
 

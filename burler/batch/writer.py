@@ -10,21 +10,19 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import logging
-import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
-from burler.batch.encoders import Layout, layout_of
-from burler.batch.names import file_name, plain
+from burler.batch.encoders import Layout
+from burler.batch.names import drawn, file_name, plain
 from burler.batch.rolling import HeldStates, OpenFiles, fitting
-from burler.batch.storage import NewBatchFile, Storage, open_storage
-from burler.batch_config import FORMATS, PACKINGS, BatchConfig, BatchStorage, Encoding
+from burler.batch.storage import NewBatchFile, Storage
+from burler.batch_config import BatchConfig
 from burler.clock import Clock
-from burler.errors import BatchError, BurlerError, DeclarationError, MessageError, OutputClosed
-from burler.formats.compression import compressor
+from burler.errors import BatchError, BurlerError, MessageError, OutputClosed
 from burler.formats.names import ending
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Records, Schema, State
 from burler.words import counted
@@ -33,11 +31,6 @@ logger = logging.getLogger(__name__)
 
 MOST_OPEN_FILES = 200
 """At a time; then the one that was begun first ends early."""
-
-
-def _drawn() -> str:
-    """What tells the files of one run from those of others."""
-    return secrets.token_hex(6)
 
 
 class BatchWriter:
@@ -86,13 +79,14 @@ class BatchWriter:
             if self._schemas.get(message.stream) != message:
                 self._files.end_of(message.stream)
                 self._remark(message.stream)
-                self._layouts[message.stream] = layout_of(self.config.encoding, message.schema, message.stream)
+                self._layouts[message.stream] = Layout(self.config.encoding, message.schema, message.stream)
                 self._schemas[message.stream] = message
             self._emit(message)
 
     def arrow_schema(self, stream: str) -> Any:
         """The columns of a stream's files as an Arrow schema; None for formats of text."""
-        return getattr(self._layouts.get(stream), "arrow_schema", None)
+        layout = self._layouts.get(stream)
+        return None if layout is None else layout.arrow_schema
 
     def records(self, page: Records) -> None:
         """A page of bare rows."""
@@ -311,40 +305,26 @@ class _BatchFile:
     """A file of one stream and version while it is written.
 
     Args:
-        name: makes its name, with the id of a run in it.
+        new_file: where its bytes go.
         begun: the number, in the writer's sequence, of the first message in it.
         opened: monotonic seconds of the writer's clock.
+
+    Attributes:
+        size_bytes: how much came in, uncompressed.
     """
 
     def __init__(
-        self,
-        storage: Storage,
-        encoding: Encoding,
-        layout: Layout,
-        name: Callable[[str], str],
-        run_id: str,
-        *,
-        stream: str,
-        version: int | None,
-        begun: int,
-        opened: float,
+        self, new_file: NewBatchFile, layout: Layout, *, stream: str, version: int | None, begun: int, opened: float
     ) -> None:
         self.stream, self.version, self.begun, self.opened = stream, version, begun, opened
-        self.records = self.stored_bytes = 0
-        self.url = ""
-        self._encoding, self._name = encoding, name
+        self.records = self.size_bytes = self.stored_bytes = 0
+        self.new_file, self._layout = new_file, layout
         self._first: dt.datetime | None = None
-        self._new_file = storage.new_file(name(run_id))
         try:
             self._encoder = layout.open_file(self._write)
         except BaseException:
-            self._new_file.discard()
+            new_file.discard()
             raise
-
-    @property
-    def size_bytes(self) -> int:
-        """How much came in, uncompressed."""
-        return self._encoder.size_bytes
 
     def rows(self, lines: bytes | bytearray | memoryview, count: int, time_extracted: dt.datetime | None) -> None:
         """Append bare rows.
@@ -353,7 +333,8 @@ class _BatchFile:
             BatchError: a value that its column can't hold; the rows before it were taken.
         """
         try:
-            self._encoder.rows(lines, count)
+            for part in self._layout.parts(lines, count):
+                self._encoder.add(part)
         except BatchError:
             if count == 1:
                 raise
@@ -364,24 +345,20 @@ class _BatchFile:
             self.rows(whole[:cut], half, time_extracted)
             self.rows(whole[cut:], count - half, time_extracted)
             return
-        self._took(count, time_extracted)
+        self._took(count, len(lines), time_extracted)
 
     def table(self, batch: Any, time_extracted: dt.datetime | None) -> None:
         """Append columns."""
-        self._encoder.table(batch)
-        self._took(batch.num_rows, time_extracted)
+        self._encoder.add(batch)
+        self._took(batch.num_rows, batch.nbytes, time_extracted)
 
-    def publish(self) -> None:
-        """Make the file whole and durable under its final name."""
+    def finish(self) -> None:
+        """All bytes are in the new file."""
         self._encoder.finish()
-        try:
-            self.url = self._new_file.publish()
-        except FileExistsError:  # another run has drawn the same number
-            self.url = self._new_file.publish(self._name(_drawn()))
 
     def message(self, url: str, dialect: str) -> Batch:
         """The message that names the file."""
-        encoding = self._encoding
+        encoding = self._layout.encoding
         options = dict(encoding.format_options)
         if encoding.is_columnar:
             options["compression"] = encoding.codec or "none"
@@ -402,18 +379,15 @@ class _BatchFile:
     def discard(self) -> None:
         """Give the file up."""
         self._encoder.abandon()
-        self._new_file.discard()
-
-    def withdraw(self) -> None:
-        """Remove the file although it has its final name."""
-        self._new_file.withdraw()
+        self.new_file.discard()
 
     def _write(self, data: bytes | bytearray | memoryview) -> None:
         self.stored_bytes += len(data)
-        self._new_file.write(data)
+        self.new_file.write(data)
 
-    def _took(self, count: int, time_extracted: dt.datetime | None) -> None:
+    def _took(self, count: int, size_bytes: int, time_extracted: dt.datetime | None) -> None:
         self.records += count
+        self.size_bytes += size_bytes
         if time_extracted is not None and (self._first is None or time_extracted < self._first):
             self._first = time_extracted
 
@@ -444,7 +418,7 @@ class _OpenFiles(OpenFiles[_BatchFile]):
         self._config = config
         self._tap = tap
         self._emit = emit
-        self._run_id = run_id or _drawn()
+        self._run_id = run_id or drawn()
         self._numbers: dict[str, int] = {}
         self.made: dict[str, Any] = {"files": 0, "rows": 0, "bytes": 0, "root": storage.root}
 
@@ -464,22 +438,18 @@ class _OpenFiles(OpenFiles[_BatchFile]):
         """
         self._make_place()
         name = plain(stream)  # two streams may have the same in the names of files
-        number = self._numbers[name] = self._numbers.get(name, 0) + 1
-        encoding = self._config.encoding
-        extension = ending(encoding.format, encoding.packing)
-        file = _BatchFile(
-            self._storage,
-            encoding,
-            layout,
-            lambda run_id: file_name(self._tap, stream, run_id, number, extension),
-            self._run_id,
-            stream=stream,
-            version=version,
-            begun=place,
-            opened=self._clock.monotonic(),
-        )
+        self._numbers[name] = self._numbers.get(name, 0) + 1
+        new_file = self._storage.new_file(self._name(stream, self._run_id))
+        opened = self._clock.monotonic()
+        file = _BatchFile(new_file, layout, stream=stream, version=version, begun=place, opened=opened)
         self._open[stream] = file
         return file
+
+    def _name(self, stream: str, run_id: str) -> str:
+        """Of the file of a stream that was begun last."""
+        encoding = self._config.encoding
+        number = self._numbers[plain(stream)]
+        return file_name(self._tap, stream, run_id, number, ending(encoding.format, encoding.packing))
 
     def is_full(self, file: _BatchFile) -> bool:
         """Whether no more rows belong into it."""
@@ -491,9 +461,13 @@ class _OpenFiles(OpenFiles[_BatchFile]):
             del self._open[file.stream]
             file.discard()
             return
-        file.publish()
+        file.finish()
+        try:
+            url = file.new_file.publish()
+        except FileExistsError:  # another run has drawn the same number
+            url = file.new_file.publish(self._name(file.stream, drawn()))
         del self._open[file.stream]
-        self._send(file)
+        self._send(file, url)
         self.made["files"] += 1
         self.made["rows"] += file.records
         self.made["bytes"] += file.stored_bytes
@@ -503,113 +477,18 @@ class _OpenFiles(OpenFiles[_BatchFile]):
         if stream in self._open:
             self.end(self._open[stream])
 
-    def _send(self, file: _BatchFile) -> None:
+    def _send(self, file: _BatchFile, url: str) -> None:
         """The message of a file. Where it surely did not go out, the file is removed. After other errors the line may
         be out, or what is kept of it still get out (a disk has room again): then the file stays."""
         try:
-            url = file.url
             if self._config.presign_seconds is not None:
                 url = self._storage.presign(url, self._config.presign_seconds)
             message = file.message(url, self._config.dialect)
         except BaseException:
-            file.withdraw()
+            file.new_file.withdraw()
             raise
         try:
             self._emit(message)
         except OutputClosed:  # nobody read the whole line, and nobody will
-            file.withdraw()
-            raise
-
-
-# ---- files of an author's own ----------------------------------------------------------------------
-
-
-class ExportFile:
-    """A file on its way. ``url``: where it is, once it is whole; empty before."""
-
-    def __init__(self, new_file: NewBatchFile, compression: str | None) -> None:
-        self._new_file = new_file
-        self._packer = compressor(compression)
-        self.url = ""
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Append bytes; they are packed here, if they are to be.
-
-        Raises:
-            StorageError: the place is full, or gone.
-        """
-        ready = self._packer.compress(data)
-        if ready:
-            self._new_file.write(ready)
-
-    def _publish(self) -> None:
-        rest = self._packer.flush()
-        if rest:
-            self._new_file.write(rest)
-        self.url = self._new_file.publish()
-
-
-class ExportFiles:
-    """Makes files of one stream that are whole and durable under their names, or not there at all, also after a kill;
-    for ``burler.batch_files``::
-
-        files = burler.batch.ExportFiles("exports", tap="tap-shop", stream="orders", format="csv", compression="gzip")
-        with files.new() as file:
-            for block in copy:
-                file.write(block)
-        yield burler.batch_files(file.url)
-
-    Args:
-        root: a folder, or the URL of one in a store.
-        tap, stream: stand in the files' names, so that ``burler batch clean`` knows them.
-        format: one of jsonl, csv, parquet, arrow; what you write is yours to make.
-        compression: None or "none", "gzip", "zstd": what is written is packed so.
-        storage_options: what the library of a remote store is given.
-
-    Raises:
-        DeclarationError: an unknown format or compression. ConfigError, UsageError, StorageError: a place that can't
-        be.
-    """
-
-    def __init__(
-        self,
-        root: str,
-        *,
-        tap: str,
-        stream: str,
-        format: str = "csv",
-        compression: str | None = None,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        if format not in FORMATS or compression not in (None, *PACKINGS):
-            raise DeclarationError(
-                f"burler.batch.ExportFiles: format={format!r}, compression={compression!r} is unknown. Known: "
-                f"{', '.join(FORMATS)}; {', '.join(PACKINGS)}."
-            )
-        packing = None if compression == "none" else compression
-        columnar = Encoding(format).is_columnar
-        if columnar and packing is not None:
-            raise DeclarationError(f"burler.batch.ExportFiles: {format} is packed inside; leave compression= out.")
-        self._encoding = Encoding(format, packing)
-        self._storage = open_storage(BatchStorage(root=root, options=dict(storage_options or {})))
-        self._tap, self._stream, self._run_id = tap, stream, _drawn()
-        self._number = 0
-
-    @contextlib.contextmanager
-    def new(self) -> Iterator[ExportFile]:
-        """A file to write to. It is there once the block has ended well; after an error nothing of it is.
-
-        Raises:
-            StorageError: the place is full, or gone.
-        """
-        self._number += 1
-        extension = ending(self._encoding.format, self._encoding.packing)
-        name = file_name(self._tap, self._stream, self._run_id, self._number, extension)
-        new_file = self._storage.new_file(name)
-        try:
-            file = ExportFile(new_file, self._encoding.packing)
-            yield file
-            file._publish()
-        except BaseException:
-            new_file.discard()
+            file.new_file.withdraw()
             raise

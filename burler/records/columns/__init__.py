@@ -4,7 +4,9 @@
     nodes        a JSON Schema node: what its values may be, what lies below it
     arrow        types as Arrow's; Arrow's types as JSON Schema
     exact        JSON source text to the value that a column holds; never rounded, an error instead
-    from_csv     cells of CSV as JSON, a column at a time
+    demands      what a schema asks of a file's columns
+    from_csv     the columns of CSV for a schema; their cells as lines of JSON
+    to_csv       JSON lines to the text of CSV
     from_json    JSON lines to record batches, a column at a time
     to_json      record batches to JSON lines
     strict       a schema as what a record must be for plain JSON readers to get it right

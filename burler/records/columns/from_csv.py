@@ -1,5 +1,12 @@
-"""The cells of one column of a CSV file to JSON, a column at a time: nearly all of it runs in C, and what is spelled in
-another way is read cell by cell."""
+"""The columns of CSV files: those of a schema, and their cells to lines of JSON, a column at a time. Nearly all of it
+runs in C, and what is spelled in another way is read cell by cell.
+
+A column is for a declared field, in their order. ``text`` is text as it is, in quotes; ``number`` and ``boolean`` the
+JSON source text, bare; ``json`` JSON text in quotes. A field that takes text and other scalars is ``text`` (its numbers
+are read back as text), one that takes objects or arrays, or says nothing of its type, is ``json``, which reads back as
+it was. Of numbers and texts whose columns in Parquet are narrower a column knows that, too: its cells are held against
+it.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +14,32 @@ import functools
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from burler.formats.csv import Column
+from burler.errors import BatchError
+from burler.formats.csv import Column, Narrow
 from burler.formats.csv_write import is_whole
+from burler.records.columns.demands import Demands
 from burler.records.columns.exact import Misfit, Report, converter
-from burler.records.columns.types import DATE, TIMESTAMP, Scalar
+from burler.records.columns.nodes import SchemaNode, column_type, fields_of
+from burler.records.columns.types import DATE, TIMESTAMP, FieldType, Scalar
 from burler.surrogates import decode_veiled
 
 _INTEGER = r"^-?(?:0|[1-9][0-9]*)$"
 _NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
 _ODD_NUMBER = re.compile(r"\s*+([+-]?)(\d*)(?:\.(\d*))?([eE][+-]?\d+)?\s*", re.ASCII)
+_MOMENTS: dict[FieldType, Narrow] = {TIMESTAMP: "date-time", DATE: "date"}
+_SCALARS = {"integer", "number", "string", "boolean"}
 _TRUE = {"true", "t", "1", "yes", "y", "on"}
 _FALSE = {"false", "f", "0", "no", "n", "off"}
 _bracketed = msgspec.json.Decoder(list[msgspec.Raw]).decode_lines
 
 
-class OddCell(Exception):
+class _OddCell(Exception):
     """A cell that is no value of its field. ``place``: of its row in the block, from 0; ``fact``: what it is not."""
 
     def __init__(self, place: int, fact: str) -> None:
@@ -35,14 +47,61 @@ class OddCell(Exception):
         self.place, self.fact = place, fact
 
 
-def cells_of(column: Column, cells: Any, null: str) -> Any:
-    """The cells of a column of CSV, which are texts, as a string array: the JSON text of each, but of a column of kind
-    "text" the text itself.
+def columns_of(schema: Mapping[str, Any]) -> tuple[Column, ...]:
+    """The columns of a schema's rows: none if it declares no fields."""
+    return tuple(_column(name, node) for name, node in fields_of(schema).items())
 
-    Raises:
-        OddCell: the first that is no value of its field.
+
+def _column(name: str, node: SchemaNode) -> Column:
+    types = node.names - {"null"}
+    if types and types <= {"integer", "number"}:
+        return Column(name, "number", None if "number" in types else "integer")
+    if types == {"boolean"}:
+        return Column(name, "boolean")
+    if "string" not in types or not types <= _SCALARS:
+        return Column(name, "json")
+    return Column(name, "text", _MOMENTS.get(column_type(node)))
+
+
+class CsvLines:
+    """Makes lines of JSON of the columns of a CSV file, which are texts.
+
+    Args:
+        columns: of the lines, in their order; those that a file does not have are null.
+        null: the text that means it.
     """
-    return _READ[column.narrow or column.kind](cells, null)
+
+    def __init__(self, columns: tuple[Column, ...], null: str, demands: Demands) -> None:
+        self._columns, self._null, self._demands = columns, null, demands
+
+    def lines(self, batch: Any, row: int) -> bytes:
+        """The lines of some rows.
+
+        Args:
+            row: how many rows of the file are before them.
+
+        Raises:
+            BatchError: a value that is none of its field, or none where there must be one; names the row.
+        """
+        from burler.records.arrow.kernels import bytes_of, join, string_parts
+
+        there = {name: place for place, name in enumerate(batch.schema.names)}
+        parts: list[Any] = []
+        for column in self._columns:
+            parts.append(("," if parts else "{") + msgspec.json.encode(column.name).decode() + ":")
+            if column.name not in there:
+                parts.append("null")
+                continue
+            try:
+                cells = _READ[column.narrow or column.kind](batch.column(there[column.name]), self._null)
+            except _OddCell as odd:
+                raise BatchError(
+                    f"row {row + odd.place + 1:,}: field '{column.name}': its value is {odd.fact}. "
+                    "Correct the file, or the schema of its stream."
+                ) from None
+            self._demands.check_nulls(column.name, cells, row)
+            parts += string_parts(cells) if column.kind == "text" else [cells]
+        return bytes(bytes_of(join([*parts, "}\n"], batch.num_rows)))
 
 
 def _numbers(column: Any, null: str, *, narrow: bool) -> Any:
@@ -120,7 +179,7 @@ def _each(column: Any, null: str, read: Callable[[str], str | None], fact: str) 
             continue
         text = once(cell)
         if text is None:
-            raise OddCell(place, fact)
+            raise _OddCell(place, fact)
         made.append(text)
     return pa.array(made, pa.string())
 
