@@ -7,6 +7,7 @@ redirects followed, and again at each step of them.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import ipaddress
 import json
@@ -17,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burler.batch.storage import root_path
+from burler.batch.storage import WORDS
 from burler.errors import ConfigError
 from burler.http.origins import as_sent, begins, climbs, is_web, same_origin
+from burler.storage.location import folder_of
 from burler.storage.web import Refused
 
 if TYPE_CHECKING:
@@ -187,9 +189,9 @@ def _prefix(url: str, name: str) -> str:
     Raises:
         ConfigError: neither.
     """
-    folder = root_path(url, name)
+    folder = folder_of(url, dataclasses.replace(WORDS, place=name))
     if folder is not None:
-        return str(folder)
+        return os.path.abspath(folder)  # noqa: PTH100  # resolve() would follow links
     head, _, rest = url.partition("://")
     parts = as_sent(url) if is_web(url) else None
     if parts is not None and (not parts.hostname or "@" in parts.netloc):

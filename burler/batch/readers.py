@@ -205,13 +205,13 @@ class BatchReading:
         """A file, of the size that the message says."""
         url = self.batch.manifest[number]
         if self.batch.file_stats is not None:
-            stated, there = self.batch.file_stats[number][1], size_of_url(url, self._options, allowed=self._allowed)
+            stated, there = self.batch.file_stats[number][1], size_of_url(url, self._options, self._allowed)
             if there is not None and there != stated:
                 raise BatchError(
                     f"it has {there:,} bytes where the message says {stated:,}. It is broken off, or was replaced "
                     f"after the message. {AGAIN}"
                 )
-        with contextlib.closing(open_url(url, self._options, allowed=self._allowed)) as raw:
+        with contextlib.closing(open_url(url, self._options, self._allowed)) as raw:
             yield raw
 
     def _pages(self, raw: IO[bytes]) -> Iterator[Page]:

@@ -346,7 +346,7 @@ def checked(files: BatchFiles) -> list[SourceFile]:
 def _checked(files: BatchFiles, url: str, number: int) -> SourceFile:
     name, options = location.shown(url), files.storage_options
     with _named(name), _opened(url, options) as raw:
-        said: dict[str, Any] = {"size_bytes": size_of_url(url, options, allowed=OWN)}
+        said: dict[str, Any] = {"size_bytes": size_of_url(url, options, OWN)}
         if files.format in ("parquet", "arrow"):
             said |= _of_columns(files, raw, name)
         else:
@@ -366,7 +366,7 @@ def _opened(url: str, options: Mapping[str, Any]) -> BinaryIO:
     """
     path = local_path(url)
     try:  # of a local file few bytes are read at a time: of most only the head is looked at
-        return open_url(url, options, allowed=OWN) if path is None else path.open("rb")
+        return open_url(url, options, OWN) if path is None else path.open("rb")
     except FileNotFoundError:
         raise FileError(
             f"file '{location.shown(str(path))}' is not there.\n  Was it written? A relative path counts from the "

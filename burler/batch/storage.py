@@ -22,7 +22,7 @@ from burler.localfile import Cures
 from burler.storage import open_location
 from burler.storage.base import FileStore, OutcomeUnknown
 from burler.storage.faults import faults, said
-from burler.storage.location import Location, Words, folder_of, unsayable
+from burler.storage.location import Location, Words, unsayable
 
 logger = logging.getLogger("burler")
 
@@ -265,13 +265,3 @@ def check_prefix(prefix: str, name: str = "batch_config.storage.prefix") -> None
             f"{name}: {prefix!r:.300} can't begin a file's name. Use letters, digits and -_. (and "
             f"/ between folders), {_MOST_CHARACTERS} at most; no part of it is empty or begins with a dot."
         )
-
-
-def root_path(url: str, name: str = "storage") -> Path | None:
-    """The absolute path that a root of this machine means; None for a URL of another store.
-
-    Raises:
-        ConfigError: neither a path nor a URL: ``s3:/bucket``, a ``file:`` URL of another machine.
-    """
-    folder = folder_of(url, dataclasses.replace(WORDS, place=name))
-    return None if folder is None else Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow links

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, BinaryIO
 
 from burler.batch.allowed import Allowed
@@ -29,9 +30,7 @@ def shown(url: str) -> str:
     return location.shown(url.partition("?")[0] if "://" in url and not url.lower().startswith("file:") else url)
 
 
-def open_url(
-    url: str, options: Mapping[str, Any] | None = None, *, stream: str = "", allowed: Allowed | None = None
-) -> BinaryIO:
+def open_url(url: str, options: Mapping[str, Any] | None, allowed: Allowed) -> BinaryIO:
     """A file for reading its bytes as they are stored, from the beginning. Close it after use.
 
     Files of this machine and of stores can be read from any place (``seek``), those of web servers once, in order.
@@ -41,57 +40,48 @@ def open_url(
             is taken as it is written, and percent-decoded where there is no such file: readers and writers disagree.
         options: for the store's library: keys, endpoints. Of web servers ``headers`` alone, and these for one origin
             (see ``Allowed.is_home``).
-        stream: for errors.
-        allowed: what may be read; None: what ``Allowed.of(None)`` says.
+        allowed: what may be read.
 
     Raises:
         BatchError: it is not there, may not be read, or the store does not answer; so does reading later on, also when
         fewer bytes come than the file has. MissingExtra: the store's package is not installed.
     """
-    failure = _Failure(url, stream)
-    return open_file(url, dict(options or {}), Allowed.of(allowed), _READING, failure.of)
+    return open_file(url, options or {}, allowed, _READING, partial(_named, shown(url)))
 
 
-def size_of_url(
-    url: str, options: Mapping[str, Any] | None = None, *, stream: str = "", allowed: Allowed | None = None
-) -> int | None:
+def size_of_url(url: str, options: Mapping[str, Any] | None, allowed: Allowed) -> int | None:
     """How many bytes a file has as it is stored, without reading it; None where nobody says.
 
     Raises:
         BatchError: as ``open_url``.
     """
-    with _Failure(url, stream).of():
-        return size_of_file(url, dict(options or {}), Allowed.of(allowed), _READING)
+    with _named(shown(url)):
+        return size_of_file(url, options or {}, allowed, _READING)
 
 
-class _Failure:
-    """Makes errors about one file."""
-
-    def __init__(self, url: str, stream: str) -> None:
-        self._start = f"stream '{stream}': " if stream else ""
-        self._name = shown(url)
-
-    def text(self, fact: str, cure: str = "") -> BatchError:
-        """An error that states a fact, and the cure."""
-        return BatchError(f"{self._start}batch file '{self._name}' {fact}." + (f"\n  {cure}" if cure else ""))
-
-    @contextmanager
-    def of(self) -> Iterator[None]:
-        """Whatever goes wrong becomes such an error."""
-        try:
-            yield
-        except BurlerError:
-            raise
-        except ReadFault as fault:
-            fact = f"is not read: {fault}" if isinstance(fault, Refused) else str(fault)
-            raise self.text(fact, fault.cure or _cure_of_status(fault)) from None
-        except FileNotFoundError as error:
-            if not is_gone(error):
-                raise self.text(f"can't be read: {said(error)}") from None
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Whatever goes wrong becomes an error that names the file, and says the cure."""
+    try:
+        yield
+        return
+    except BurlerError:
+        raise
+    except ReadFault as fault:
+        fact = f"is not read: {fault}" if isinstance(fault, Refused) else str(fault)
+        cure = fault.cure or _cure_of_status(fault)
+    except FileNotFoundError as error:
+        fact, cure = f"can't be read: {said(error)}", ""
+        if is_gone(error):
+            fact = "is not there"
             cure = f"Is it the path as this machine sees it, and was the file not cleaned away? {AGAIN}"
-            raise self.text("is not there", cure) from None
-        except Exception as error:  # stores have errors of their own
-            raise self.text(f"can't be read: {said(error)}", _cure(error)) from None
+    except Exception as error:  # stores have errors of their own
+        fact, cure = f"can't be read: {said(error)}", ""
+        if isinstance(error, PermissionError) or any("Credential" in kind.__name__ for kind in type(error).__mro__):
+            cure = "Check the rights of who reads it; credentials come from the storage options, or the environment."
+        elif is_about_options(error):
+            cure = "Are the URL and the storage options right?"
+    raise BatchError(f"batch file '{name}' {fact}." + (f"\n  {cure}" if cure else ""))
 
 
 def _cure_of_status(fault: ReadFault) -> str:
@@ -101,13 +91,4 @@ def _cure_of_status(fault: ReadFault) -> str:
         return "The headers of the storage options go to the first server of --allow alone, and this is another one."
     if fault.status in (400, 401, 403):
         return f"A signed URL holds for a time only: sign for longer (batch_config.presign_seconds). {AGAIN}"
-    return ""
-
-
-def _cure(error: Exception) -> str:
-    name = " ".join(kind.__name__ for kind in type(error).__mro__)
-    if isinstance(error, PermissionError) or "Credential" in name:
-        return "Check the rights of who reads it; credentials come from the storage options, or the environment."
-    if is_about_options(error):
-        return "Are the URL and the storage options right?"
     return ""
