@@ -45,7 +45,9 @@ def batches(source: Any, choose: Callable[[pa.Schema], Sequence[str]] | None) ->
     file = open_file(pa.PythonFile(source, mode="r"))
     names = None if choose is None else list(choose(file.schema_arrow))
     said = file.metadata
-    fine = open_file(pa.PythonFile(source, mode="r"), "ns", said) if _has_int96(said.schema) else None
+    leaves = map(said.schema.column, range(len(said.schema)))
+    has_int96 = any(leaf.physical_type == "INT96" for leaf in leaves)
+    fine = open_file(pa.PythonFile(source, mode="r"), "ns", said) if has_int96 else None
     for group in range(said.num_row_groups):
         part = said.row_group(group)
         size = max(1, min(_MOST_ROWS, _PAGE_BYTES * part.num_rows // max(1, part.total_byte_size)))
@@ -63,10 +65,6 @@ def footer(source: Any) -> tuple[pa.Schema, int, str | None]:
     said = pq.read_metadata(pa.PythonFile(source, mode="r"))
     codec = str(said.row_group(0).column(0).compression).lower() if said.num_row_groups and said.num_columns else None
     return said.schema.to_arrow_schema(), said.num_rows, codec
-
-
-def _has_int96(schema: Any) -> bool:
-    return any(schema.column(i).physical_type == "INT96" for i in range(len(schema)))
 
 
 def _columns(file: Any, group: int, size: int, names: list[str] | None) -> Iterator[pa.RecordBatch]:

@@ -57,9 +57,11 @@ class File:
 
     @property
     def digest(self) -> str:
-        """Eleven letters for pattern, name, size, time and tag: any change of these makes another one."""
+        """Eleven letters for pattern, name, size, time and tag: any change of these makes another one. Letters, digits,
+        ``-`` and ``_`` only."""
         known = "\0".join((self.pattern, self.name, str(self.size_bytes), str(self.modified), self.tag))
-        return text_digest(known)
+        raw = hashlib.sha256(known.encode("utf-8", "surrogateescape")).digest()
+        return base64.urlsafe_b64encode(raw)[:_DIGEST_LETTERS].decode()
 
     @property
     def label(self) -> str:
@@ -87,12 +89,6 @@ class File:
 
     def __str__(self) -> str:
         return shown(self.title or self.path)
-
-
-def text_digest(text: str) -> str:
-    """Eleven letters that stand for a text; letters, digits, ``-`` and ``_`` only."""
-    raw = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
-    return base64.urlsafe_b64encode(raw)[:_DIGEST_LETTERS].decode()
 
 
 @dataclass(frozen=True, slots=True)

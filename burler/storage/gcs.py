@@ -91,7 +91,10 @@ class GcsBucket(FilesystemBucket):
         if most is not None:
             more["maxResults"] = most
         page = self._json("GET", self._objects, prefix=prefix, fields=_FIELDS, **more)
-        files = [StoredFile(o["name"], int(o["size"]), _seconds_of(o["updated"])) for o in page.get("items") or ()]
+        files = [
+            StoredFile(one["name"], int(one["size"]), times.lenient(one["updated"])[0].timestamp())
+            for one in page.get("items") or ()
+        ]
         return files, page.get("nextPageToken", "")
 
     def folders(self, prefix: str) -> set[str]:
@@ -152,7 +155,3 @@ def connect(location: Location) -> tuple[GcsBucket, str]:
     if library.level == logging.NOTSET:  # it prints a traceback for each answer that is no success
         library.setLevel(logging.CRITICAL)
     return GcsBucket.open(location)
-
-
-def _seconds_of(text: str) -> float:
-    return times.lenient(text)[0].timestamp()

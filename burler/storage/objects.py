@@ -483,7 +483,8 @@ def _probed(bucket: Bucket, retry: Retry, folder: str, url: str) -> Conditions:
     key = f"{folder}/.burler-probe-{secrets.token_hex(8)}"
     try:
         writes = _writes(bucket, retry, key, url)
-        deletes = writes and _deletes(bucket, retry, key, url)
+        delete = functools.partial(bucket.delete, key, condition=bucket.wrong_tag)
+        deletes = writes and _outcome(bucket, retry, url, delete) is Verdict.REFUSED
     finally:
         with contextlib.suppress(Exception):
             bucket.delete(key, condition=None)
@@ -502,13 +503,6 @@ def _writes(bucket: Bucket, retry: Retry, key: str, url: str) -> bool:
     if put(bucket.wrong_tag) not in (Verdict.REFUSED, Verdict.MISSING):
         return False
     return put(retry.call(url, lambda: bucket.head(key)).tag) is None
-
-
-def _deletes(bucket: Bucket, retry: Retry, key: str, url: str) -> bool:
-    def delete() -> None:
-        bucket.delete(key, condition=bucket.wrong_tag)
-
-    return _outcome(bucket, retry, url, delete) is Verdict.REFUSED
 
 
 def _outcome(bucket: Bucket, retry: Retry, url: str, act: Callable[[], object]) -> Verdict | None:
