@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,17 +15,16 @@ import msgspec
 
 from burler.clock import Clock
 from burler.errors import StateError
-from burler.runtime.confirmed_lines import StateLines
 from burler.settings import Settings
-from burler.singer.state import State, check_state, parse_state
+from burler.singer.state import State, check_state, merge_into, parse_state
 
 logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 10.0
 _PATIENCE = 3  # looks at a file that is empty or half written, before that is worth a word
-_TRIES = 3
-_LINES_BYTES = 1024 * 1024  # a bigger file whose first line is whole JSON is taken for lines alone
-_MOST_WHOLE_BYTES = 16 * 1024 * 1024  # of a state that is spread over several lines
+_BLOCK_BYTES = 64 * 1024
+_MOST_BYTES = 16 * 1024 * 1024  # of a line, of a state that is spread over several
+_MARK_BYTES = 16 * 1024
 _NOTHING_IS = "Nothing is acknowledged until it holds a state"
 
 
@@ -48,45 +46,35 @@ def read_state_file(content: bytes, *, source: str, merge: bool = False) -> Stat
 
 
 class Confirmed:
-    """A state file that somebody else writes, looked at now and then. Whatever is wrong with it, the run goes on: one
-    WARNING, until it is good again.
+    """A state file that somebody else writes, looked at now and then: a state, a STATE message, or lines of either, of
+    which the last whole one counts. Whatever is wrong with it, the run goes on: one WARNING, until it is good again.
 
     Args:
-        path: the file: a state, a STATE message, or lines of either, of which the last complete one counts.
-        read: a state from the file's whole content; raises StateError. For files that are no lines.
         merge: the lines carry only what has changed (``state_scope: touched``); all of them count.
         every_seconds: it is looked at no more often than this.
     """
 
     def __init__(
-        self,
-        path: str,
-        *,
-        read: Callable[[bytes], State] | None = None,
-        merge: bool = False,
-        every_seconds: float = EVERY_SECONDS,
-        clock: Clock | None = None,
+        self, path: str, *, merge: bool = False, every_seconds: float = EVERY_SECONDS, clock: Clock | None = None
     ) -> None:
         self.path = path
         self._full_path = Path.cwd() / path  # user code may go to another folder
-        self._read_whole = read or (lambda content: read_state_file(content, source="state file", merge=merge))
-        self._lines = StateLines(merge=merge)
+        self._merge = merge
         self._every = every_seconds
         self._clock = clock or Clock()
         self._next = self._clock.monotonic()
         self._stamp: tuple[int, ...] = ()
-        self._read_twice = False
         self._bad_looks = 0
         self._warned = False
         self._said = ""
+        self._merged: State | None = None  # of the lines before ``_at``, the last of which is the mark
+        self._at, self._mark = 0, b""
 
     @classmethod
     def of(cls, settings: Settings, clock: Clock) -> Confirmed | None:
         """The file that the settings name; None if they name none."""
         path = settings.acknowledge_state_file
-        if path is None:
-            return None
-        return cls(path, merge=settings.state_scope == "touched", every_seconds=EVERY_SECONDS, clock=clock)
+        return None if path is None else cls(path, merge=settings.state_scope == "touched", clock=clock)
 
     @property
     def is_due(self) -> bool:
@@ -102,8 +90,9 @@ class Confirmed:
             self._wrong("is not there", patience=1)
         except OSError as error:
             self._wrong(f"can't be read: {error.strerror}", patience=1)
-        except (StateError, RecursionError, MemoryError) as error:
-            self._wrong(_without_cure(error), patience=_PATIENCE)
+        except (StateError, RecursionError) as error:
+            fact = "is nested too deep" if isinstance(error, RecursionError) else str(error)
+            self._wrong(fact.removeprefix("state file").lstrip(" :").split(". ", 1)[0].rstrip("."), patience=_PATIENCE)
         except ValueError:
             self._wrong("is no name of a file", patience=1)
         else:
@@ -115,40 +104,44 @@ class Confirmed:
         return None
 
     def _new(self) -> State | None:
-        """The state, where the file has changed since it was read. It is read a second time even so: what was written
-        within one tick of the file system's clock after the first reading looks the same from outside."""
+        """The state, where the file has changed since it was read."""
         known, self._stamp = self._stamp, ()
         with open(self._full_path, "rb", buffering=0, opener=_not_blocking) as file:
             there = os.fstat(file.fileno())
             if not stat.S_ISREG(there.st_mode):
                 raise OSError(0, "it is no plain file")
-            if _stamp(there) == known and self._read_twice:
-                self._stamp = known
+            self._stamp = (there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns)
+            if self._stamp == known:
                 return None
-            self._read_twice, self._stamp = _stamp(there) == known, _stamp(there)
-            for _ in range(_TRIES):
-                state = self._state_in(file, there)
-                before, there = there, os.fstat(file.fileno())
-                if _stamp(there) == _stamp(before):
-                    return state
-                self._stamp = ()  # somebody is writing; the next look reads it again, whatever it says now
-            if there.st_size <= before.st_size:
-                raise StateError("is being written all the time")
-            return state  # it grows: what stood in front is as it was
+            if there.st_size == 0:
+                raise StateError("is empty")
+            found = self._merged_lines(file) if self._merge else _last_state(file, there.st_size)
+            if found is not None:
+                return check_state(found, source="state file")
+            if there.st_size > _MOST_BYTES:
+                raise StateError("holds no line with a state")
+            file.seek(0)
+            return read_state_file(file.read(_MOST_BYTES), source="state file", merge=self._merge)
 
-    def _state_in(self, file: BinaryIO, there: os.stat_result) -> State:
-        if there.st_size == 0:
-            raise StateError("is empty")
-        found = self._lines.read(file, there)
-        if found is not None:
-            return check_state(found, source="state file")
-        file.seek(0)
-        if there.st_size > _LINES_BYTES and _is_lines(file.read(_LINES_BYTES)):
-            raise StateError("holds no line with a state")
-        if there.st_size > _MOST_WHOLE_BYTES:
-            raise StateError(f"no line of it holds a state, and it has more than {_MOST_WHOLE_BYTES >> 20} MiB")
-        file.seek(0)
-        return self._read_whole(file.read(_MOST_WHOLE_BYTES))
+    def _merged_lines(self, file: BinaryIO) -> State | None:
+        """What all lines say together. Of a file that only grows, what is new is read."""
+        file.seek(max(0, self._at - len(self._mark)))
+        if file.read(len(self._mark)) != self._mark:
+            self._merged, self._at, self._mark = None, 0, b""
+            file.seek(0)
+        whole, end, rest = file.read().rpartition(b"\n")
+        for line in whole.split(b"\n"):
+            if (state := _state_in(line)) is not None:
+                self._merged = {} if self._merged is None else self._merged
+                merge_into(self._merged, check_state(state, source="state file"))
+        self._at += len(whole) + len(end)
+        self._mark = (self._mark + whole + end)[-_MARK_BYTES:]
+        last = _state_in(rest)  # a line without its end counts if it is whole, and is read once more
+        if last is None:
+            return self._merged
+        found = check_state(self._merged, source="state file")
+        merge_into(found, check_state(last, source="state file"))
+        return found
 
     def _wrong(self, fact: str, *, patience: int) -> None:
         self._said = fact
@@ -169,24 +162,32 @@ def _not_blocking(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _stamp(there: os.stat_result) -> tuple[int, ...]:
-    return there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns
+def _last_state(file: BinaryIO, size: int) -> State | None:
+    """The state of the last whole line that holds one, read from the end; None: no line does."""
+    length = _BLOCK_BYTES
+    while True:
+        begin = max(0, size - length)
+        file.seek(begin)
+        lines = file.read(size - begin).split(b"\n")
+        for line in reversed(lines if begin == 0 else lines[1:]):
+            if (state := _state_in(line)) is not None:
+                return state
+        if begin == 0 or length >= _MOST_BYTES:
+            return None
+        length *= 4
 
 
-def _is_lines(begin: bytes) -> bool:
-    """Whether a file that begins so has a value on each line: then it is not one that is spread over several."""
-    first, end, _rest = begin.lstrip().partition(b"\n")
+def _state_in(line: bytes) -> State | None:
+    """The state that a line holds; None if it is none: another message, a torn line, one of the lines of a state that
+    is spread over several."""
+    line = line.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not line.startswith(b"{"):
+        return None
     try:
-        msgspec.json.decode(first)
+        value = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return bool(end)
-
-
-def _without_cure(error: Exception) -> str:
-    """The first sentence of an error on a state that was given: its cure is for that."""
-    if isinstance(error, RecursionError):
-        return "is nested too deep"
-    if isinstance(error, MemoryError):
-        return "is too big to be read"
-    return str(error).removeprefix("state file").lstrip(" :").split(". ", 1)[0].rstrip(".")
+        return None
+    if "type" in value and "bookmarks" not in value:
+        value = value.get("value") if str(value["type"]).upper() == "STATE" else None
+        return value if isinstance(value, dict) else None
+    return value if "bookmarks" in value or "currently_syncing" in value else None

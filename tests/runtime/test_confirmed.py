@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confirming import LATER, Beside, Looking, bytes_read, message, state
+from confirming import LATER, Beside, Looking, message, state
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,16 +69,6 @@ def test_it_stays_the_same_file_when_user_code_goes_to_another_folder(tmp_path: 
     here.end()
 
 
-def test_a_change_that_its_time_and_size_do_not_show_is_seen(either: Looking):
-    """A second writing within one tick of the file system's clock."""
-    either.write(message(1))
-    before = either.path.stat()
-    assert either.look() == 1
-    either.write(message(2))
-    os.utime(either.path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert either.look() == 2
-
-
 # ---- what is done to it ---------------------------------------------------------------------------------
 
 
@@ -113,14 +101,6 @@ def test_it_is_replaced_rotated_truncated_and_written_anew(either: Looking):
     assert either.look() == 5
 
 
-def test_written_in_place_with_the_same_size_and_end(either: Looking):
-    """As `cp` does it; only what stands in front has changed."""
-    for number in (1, 2, 3):
-        line = json.dumps({"bookmarks": {"a": {"id": number}, "b": {"text": "z" * 50_000}}}) + "\n"
-        either.write(line + ROW * 2)
-        assert either.look() == number
-
-
 @given(cuts=st.lists(st.integers(0, 1500), max_size=12))
 def test_touched_states_add_up_wherever_the_looks_fall(tmp_path_factory: Any, cuts: list[int]):
     """Each line carries what has changed since the one before: the position changes with every third."""
@@ -140,69 +120,6 @@ def test_touched_states_add_up_wherever_the_looks_fall(tmp_path_factory: Any, cu
 
 
 # ---- how much of it is read -------------------------------------------------------------------------------
-
-
-def test_a_huge_file_is_read_once_by_pieces(either: Looking, caplog: pytest.LogCaptureFixture):
-    """It may have grown for years. Without a state: a megabyte each time, to see what kind of file it is."""
-    either.write(ROWS)
-    before = bytes_read()
-    tracemalloc.start()
-    try:
-        assert either.look() is None
-        assert tracemalloc.get_traced_memory()[1] < 18_000_000
-    finally:
-        tracemalloc.stop()
-    assert bytes_read() - before < 1.3 * len(ROWS)
-    before = bytes_read()
-    for _ in range(5):
-        either.add(ROW)
-        assert either.look() is None
-    assert bytes_read() - before < 12_000_000
-    [said] = [one.getMessage() for one in caplog.records if "acknowledge_state_file" in one.getMessage()]
-    assert "holds no line with a state" in said
-    either.add(message(5) + ROW)
-    assert either.look() == 5
-    either.add(ROWS)
-    assert either.look() is None
-    before = bytes_read()
-    for _ in range(10):
-        either.add(ROW)
-        assert either.look() is None
-    either.add(message(6))
-    assert either.look() == 6
-    assert bytes_read() - before < 1_500_000
-
-
-def test_a_huge_text_is_not_read_whole(full: Looking, caplog: pytest.LogCaptureFixture):
-    full.write("no JSON\n" * (20_000_000 // 8))
-    tracemalloc.start()
-    try:
-        for _ in range(5):
-            assert full.look() is None
-        assert tracemalloc.get_traced_memory()[1] < 18_000_000
-    finally:
-        tracemalloc.stop()
-    [said] = [one.getMessage() for one in caplog.records if "acknowledge_state_file" in one.getMessage()]
-    assert "more than 16 MiB" in said
-
-
-def test_a_line_without_an_end_is_passed_over_and_read_once(full: Looking):
-    """Longer than any that is waited for."""
-    full.write(message(1))
-    with full.path.open("a") as file:
-        file.write('{"bookmarks": {"a": {"id": 7}}, "x": "')
-        for _ in range(72):
-            file.write("y" * 1_000_000)
-    assert full.look() == 1
-    before = bytes_read()
-    for _ in range(5):
-        full.add("z")
-        assert full.look() is None
-    assert bytes_read() - before < 1_500_000
-    full.add(message(9))  # the end of that line, where a look begins
-    assert full.look() is None
-    full.add(message(2))
-    assert full.look() == 2
 
 
 def test_a_state_of_megabytes_counts_in_front_of_rows_and_over_many_lines(either: Looking):

@@ -127,21 +127,3 @@ def test_a_name_that_no_file_can_have(caplog: pytest.LogCaptureFixture):
     assert here.look() is None
     here.end()
     assert len(warnings(caplog)) == 1
-
-
-@pytest.mark.parametrize("writes", [1, 3])
-def test_a_file_that_is_written_while_it_is_read(either: Looking, writes: int, monkeypatch: pytest.MonkeyPatch):
-    """What was read before a write passes for nothing, nor does what is written all the time."""
-    fstat, calls = os.fstat, []
-
-    def written(descriptor: int) -> os.stat_result:
-        if os.path.samestat(fstat(descriptor), either.path.stat()):
-            calls.append(descriptor)
-            if 1 < len(calls) < 2 + writes:  # it has been read once, and so on
-                either.write(message(50 + len(calls)) + "\n" * (9 - len(calls)))
-        return fstat(descriptor)
-
-    either.write(message(1) + "\n" * 9)
-    monkeypatch.setattr(os, "fstat", written)
-    assert either.look() == (52 if writes == 1 else None)
-    assert either.look() == (None if writes == 1 else 54)
