@@ -14,5 +14,5 @@ What to open for what:
     arrow_direct, dicts_direct, rows_direct, rows_columns  pages as columns of batch files
     vouching                        what rows are known to hold
     bookmark, bookmark_*, lookback  which value a STATE may carry; how values are ordered; beginning before it
-    repeats, repeats_*              rows that a round of a tail brings again
+    repeats                         rows that a round of a tail brings again
 """

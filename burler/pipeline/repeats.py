@@ -13,64 +13,113 @@ only if nothing else went out for its key since.
 from __future__ import annotations
 
 import logging
+import pickle
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from hashlib import blake2b
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
-from burler.pipeline.repeats_bad import KnownBad
-from burler.pipeline.repeats_page import KeyOf, Page, digest_of
-from burler.pipeline.repeats_top import Top, blank, greatest_of, last_of, less, texts
-from burler.singer.bookmark_values import comparable
+import msgspec
+
+from burler.pipeline.shape_bad import BadRows
+from burler.pipeline.shape_values import Misfit
+from burler.singer.bookmark_values import comparable, ordered, present_of
 
 logger = logging.getLogger(__name__)
 
-_MANY = 64  # rows at the top of a page, from which on the next page is held
+_HASHABLE = frozenset((str, int, type(None)))
+_WAITING_BYTES = 4 * 1024 * 1024
+
+
+class Page:
+    """Rows as JSON, and the places of the ``repeats`` among them.
+
+    Args:
+        lines: of all rows, each between a prefix and a suffix.
+        bodies: the rows, where there are no such lines. marks: what tells them apart, where their JSON does not.
+    """
+
+    __slots__ = ("_around", "_bodies", "_digests", "_lines", "_marks", "compared", "repeats")
+
+    def __init__(
+        self,
+        lines: bytes = b"",
+        prefix: bytes = b"",
+        suffix: bytes = b"",
+        *,
+        bodies: Sequence[bytes] | None = None,
+        marks: Sequence[bytes] | None = None,
+    ) -> None:
+        self._lines, self._around, self._bodies, self._marks = lines, (prefix, suffix), bodies, marks
+        self._digests: list[bytes] | None = None
+        self.repeats: set[int] = set()
+        self.compared = False
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its lines."""
+        return len(self._lines)
+
+    @property
+    def bodies(self) -> Sequence[bytes]:
+        """The rows."""
+        if self._bodies is None:
+            prefix, suffix = self._around  # between two rows stands a line end, which JSON does not hold
+            self._bodies = self._lines[len(prefix) : -len(suffix)].split(suffix + prefix)
+        return self._bodies
+
+    @property
+    def digests(self) -> list[bytes]:
+        """What each row is told by."""
+        if self._digests is None:
+            marks = self.bodies if self._marks is None else self._marks
+            self._digests = [blake2b(mark, digest_size=16).digest() for mark in marks]
+        return self._digests
+
+    def without_repeats(self) -> bytes:
+        """The lines of the others."""
+        if not self.repeats:
+            return self._lines
+        prefix, suffix = self._around
+        kept = [body for i, body in enumerate(self.bodies) if i not in self.repeats]
+        return prefix + (suffix + prefix).join(kept) + suffix if kept else b""
 
 
 class Repeats:
     """What is known of the rows of one stream, or of one of its partitions, from one round to the next.
 
     Args:
-        key: the replication key, whose values come with the rows; None with "all".
-        keeps: "top": rows whose key is the greatest so far, which come again where the bookmark is the key's greatest
-            value. "all": the last rows of the round before, whatever their keys are.
+        by_key: rows whose replication key is the greatest so far may come again; else any row of the round before.
         last: what went out last for each key, where several share it: rows may move from one partition to another.
         most: so many different rows are known; beyond them the oldest are forgotten, and a warning says so.
 
     Attributes:
         bad: the rows that did not fit.
-
-    Raises:
-        ValueError: "top" without a key.
     """
 
-    def __init__(
-        self,
-        key: str | None,
-        *,
-        keeps: Literal["top", "all"],
-        most: int = 100_000,
-        last: dict[Any, bytes] | None = None,
-    ) -> None:
-        if keeps == "top" and key is None:
-            raise ValueError("repeats: rows at the top are told by their key; give one, or keep all")
-        self._all, self._most = keeps == "all", most
+    def __init__(self, *, by_key: bool, most: int = 100_000, last: dict[Any, bytes] | None = None) -> None:
+        self._by_key, self._most = by_key, most
         self._form: object = None
         self._stream = ""
         self._textual: str | None = None
         self._key_of: KeyOf | None = None
-        self._sorted = self._warned = self._open = self._wide = False
+        self._sorted = self._warned = self._open = False
         self.bad = KnownBad(most)
         self._known: Counter[bytes] = Counter()
-        self._known_keys: set[Any] = set()
         self._known_rank: Any = None
         # What went out last, by the key properties; of all partitions of a stream.
         self._shared = last is not None
         self._last: dict[Any, bytes] = {} if last is None else last
-        self._left: dict[bytes, int] = {}  # how many of each may still come again in this round
+        self._start()
+
+    def _start(self) -> None:
+        """Nothing of a round has come."""
+        self._left: dict[bytes, int] = dict(self._known)  # how many of each may still come again in this round
         self._came: Counter[bytes] = Counter()
-        self._top = Top()
+        self._rank: Any = None  # the greatest key of those
+        self._page: list[Page] = []  # parts of the page that is on its way
+        self._waiting: list[tuple[list[Page], list[int]]] = []  # rows that may come again and have no digests yet
 
     # ---- rounds ----------------------------------------------------------------------------------------
 
@@ -78,11 +127,10 @@ class Repeats:
         """A round begins, or a further try of one. If the one before has not come to its end, nothing is forgotten:
         what was known, and what it brought, may both come again."""
         if self._open:
-            came, top = self._noted(), self._top
-            self._known = self._trimmed(self._known | came)
-            self._known_keys |= top.keys
-            if top.rank is not None and not less(top.rank, self._known_rank):
-                self._known_rank = top.rank
+            self._settle()
+            self._known = self._trimmed(self._known | self._came)
+            if self._rank is not None and not _less(self._rank, self._known_rank):
+                self._known_rank = self._rank
         self.bad.begin()
         self._open = True
         self._start()
@@ -90,13 +138,14 @@ class Repeats:
     def end(self) -> None:
         """The round was whole: what it brought is what may come again. What it has not brought may have changed, or
         gone elsewhere, before it comes once more."""
-        came, top = self._noted(), self._top
-        if self._all:
+        self._settle()
+        came = self._trimmed(self._came)
+        if not self._by_key:
             self._known = came
-        elif top.rank is not None and not less(top.rank, self._known_rank):
-            self._known, self._known_keys, self._known_rank = came, top.keys, top.rank
+        elif self._rank is not None and not _less(self._rank, self._known_rank):
+            self._known, self._known_rank = came, self._rank
         else:
-            self._known, self._known_keys = Counter(), set()
+            self._known = Counter()
         if not self._shared:
             self._last = {key: digest for key, digest in self._last.items() if digest in self._known}
         self.bad.end(brought_rows=bool(came))
@@ -113,6 +162,7 @@ class Repeats:
             textual: what the schema says of a key that is text (see ``comparable``).
             sorted_rows: the rows rise by the key.
         """
+        self._page.clear()
         if form == self._form:
             return
         if self._form is not None:
@@ -122,19 +172,10 @@ class Repeats:
 
     def forget(self) -> None:
         """All rows are wanted once more: of those that came, nobody can say which went out."""
-        self._known, self._known_keys, self._known_rank = Counter(), set(), None
+        self._known, self._known_rank = Counter(), None
         self._last.clear()
         self.bad.forget()
         self._start()
-
-    def _start(self) -> None:
-        """Nothing of a round has come."""
-        self._left, self._came, self._top = dict(self._known), Counter(), Top()
-
-    def _noted(self) -> Counter[bytes]:
-        """What has come in this round and may come again."""
-        self._settle()
-        return self._trimmed(self._came)
 
     def _trimmed(self, rows: Counter[bytes], room: int = 0) -> Counter[bytes]:
         """The rows; the last ones of them, if there are more than ``most``, and more than ``room`` beyond that."""
@@ -153,56 +194,31 @@ class Repeats:
 
     # ---- pages -----------------------------------------------------------------------------------------
 
-    @property
-    def sifts(self) -> bool:
-        """Whether all lines go through ``sift``, as they come."""
-        return self._all
-
-    @property
-    def holds(self) -> bool:
-        """Whether a page is to be held back until ``sift`` has seen all of it with its keys; else, and if not all lines
-        go through it, ``passed`` sees the page afterwards."""
-        return not self._all and (bool(self._left) or self._wide)
-
-    def sift(self, lines: bytes | bytearray, prefix: bytes, suffix: bytes, keys: list[Any]) -> tuple[Any, int]:
-        """Lines without those that are repeats, and how many these were. All are noted.
+    def sift(self, lines: bytes | bytearray, prefix: bytes, suffix: bytes) -> tuple[Any, int]:
+        """A part of a page without the rows that are repeats, and how many these were.
 
         Args:
             prefix, suffix: what stands before and after each row.
-            keys: the values of the replication key, one for each line, if not all lines are sifted.
         """
         if not lines:
             return lines, 0
-        between = suffix + prefix  # it holds a line end, which JSON does not
-        with memoryview(lines) as whole:
-            bodies = bytes(whole[len(prefix) : -len(suffix)]).split(between)
-        page = self.page(bodies, keys)
-        self.note(page)
-        if page.repeats:
-            kept = [body for i, body in enumerate(bodies) if i not in page.repeats]
-            lines = prefix + between.join(kept) + suffix if kept else b""
-        return lines, len(page.repeats)
+        page = Page(bytes(lines), prefix, suffix)
+        self._page.append(page)
+        self._compare(page)
+        return page.without_repeats() if page.repeats else lines, len(page.repeats)
 
-    def page(self, bodies: Sequence[bytes], keys: list[Any], marks: Sequence[bytes] | None = None) -> Page:
-        """Rows, given as JSON, with those of them that are repeats. These count as having come once more.
-
-        Args:
-            marks: what tells the rows apart, where their JSON does not.
-        """
-        page = Page(bodies, keys, marks)
-        if self._all:
-            self._compare(page, page.digests())
-        elif self._left and len(keys) == len(bodies):
-            known, top = self._known_keys, set(self._greatest(keys))
-            digests = [digest_of(bodies[i]) if text in known or i in top else b"" for i, text in enumerate(texts(keys))]
-            self._compare(page, digests)
-            if self._sorted and self._is_past(keys):
-                self._left = {}
+    def page(self, bodies: Sequence[bytes], marks: Sequence[bytes]) -> Page:
+        """Rows, given as JSON, with those of them that are repeats. These count as having come once more."""
+        page = Page(bodies=bodies, marks=marks)
+        self._compare(page)
         return page
 
-    def _compare(self, page: Page, digests: list[bytes]) -> None:
-        """Find the repeats. Rows that can't be any have no digest, but are what goes out for their key."""
+    def _compare(self, page: Page) -> None:
+        """Find the repeats. Where none can come any more, rows are looked at once it is known which may come again."""
+        if self._by_key and not self._left and not self._shared:
+            return
         page.compared = True
+        digests = page.digests
         owners = self._key_of(page.bodies) if self._key_of is not None else None
         if self._left.keys().isdisjoint(digests):
             if owners is not None:
@@ -222,72 +238,100 @@ class Repeats:
             for owner in list(islice(self._last, len(self._last) - self._most)):
                 del self._last[owner]
 
-    def _is_past(self, keys: list[Any]) -> bool:
-        """Whether the last of sorted rows lies behind all that is known: none of those comes any more."""
-        last = next((key for key in reversed(keys) if not blank(key)), None)
-        rank = None if last is None else comparable(last, self._textual)[1]
-        return rank is not None and less(self._known_rank, rank)
-
-    def note(self, page: Page, out: Collection[int] | None = None, taken: int | None = None) -> None:
-        """Remember the rows of a page.
+    def page_ended(self, keys: list[Any]) -> None:
+        """A page whose parts were sifted is out.
 
         Args:
-            out: the places of those that went out, if not all did. Repeats are out.
-            taken: so many rows were dealt with, if not all were.
+            keys: the values of the replication key, one for each row.
         """
-        if self._all:
-            digests = page.digests()
-            self._came.update(digests if out is None else [digests[i] for i in sorted({*out, *page.repeats})])
-            self._came = self._trimmed(self._came, self._most)
-        elif len(page.keys) == len(page.bodies):
-            places = self._at_top(page.keys[:taken])
-            if out is not None:
-                places = [i for i in places if i in out or i in page.repeats]
-            self._add(page.keys, places, lambda places: [page.bodies[i] for i in places])
-            if page.compared:
-                self._settle(compared=True)
+        pages, self._page = self._page, []
+        if pages:
+            self._note(pages, keys)
 
-    def passed(self, keys: list[Any], count: int, bodies: Callable[[list[int]], Sequence[bytes]]) -> None:
-        """Remember rows of a page that was not held.
+    def note(self, page: Page, keys: list[Any], *, out: Collection[int], taken: int) -> None:
+        """The same of rows that did not all go out.
 
         Args:
-            keys: as in ``sift``; ``count``: how many lines the page had.
-            bodies: gives the lines at some places, which rise, as JSON.
+            keys: of all rows of the page.
+            out: the places of those that went out. Repeats are out.
+            taken: so many rows were dealt with.
         """
-        if len(keys) == count:
-            self._add(keys, self._at_top(keys), bodies)
+        self._note([page], keys, among={*out, *page.repeats}, taken=taken)
+
+    def _note(
+        self, pages: list[Page], keys: list[Any], among: Collection[int] | None = None, taken: int | None = None
+    ) -> None:
+        if self._by_key:
+            places = self._at_top(keys[:taken])
+            if self._sorted and self._left and self._rank is not None and _less(self._known_rank, self._rank):
+                self._left = {}  # what comes now lies behind all that is known
+        else:
+            places = list(range(sum(len(page.bodies) for page in pages)))
+        if among is not None:
+            places = [place for place in places if place in among]
+        if places:
+            self._waiting.append((pages, places))
+        if not self._by_key or sum(page.size_bytes for some, _ in self._waiting for page in some) > _WAITING_BYTES:
+            self._settle()
 
     def _at_top(self, keys: list[Any]) -> list[int]:
         """The places of the greatest of the keys, if it is as great as any before it in this round."""
-        places = self._greatest(keys)
-        rank = comparable(keys[places[0]], self._textual)[1] if places else None
-        if rank is None or less(rank, self._top.rank):
+        part = keys[_begin_of_last(keys, self._textual) :] if self._sorted else keys
+        present, kinds = present_of(part)
+        try:
+            quick = ordered(present, kinds, self._textual)
+            ranks = quick[1] if quick is not None else [comparable(key, self._textual)[1] for key in present]
+            greatest = max(ranks)
+        except (TypeError, ValueError):  # they have no order, or there is none
             return []
-        if rank != self._top.rank:
-            self._top, self._came = Top(rank), Counter()
-        self._wide = len(places) > _MANY
-        return places
+        rank = comparable(present[ranks.index(greatest)], self._textual)[1]
+        if rank is None or _less(rank, self._rank):
+            return []
+        if rank != self._rank:
+            self._rank, self._came, self._waiting = rank, Counter(), []
+        first = len(keys) - len(part)
+        if len(present) == len(part):
+            return [first + i for i, one in enumerate(ranks) if one == greatest]
+        there = [first + i for i, key in enumerate(part) if not _blank(key)]
+        return [i for i, one in zip(there, ranks, strict=True) if one == greatest]
 
-    def _greatest(self, keys: list[Any]) -> list[int]:
-        return last_of(keys, self._textual) if self._sorted else greatest_of(keys, self._textual)
-
-    def _add(self, keys: list[Any], places: list[int], bodies: Callable[[list[int]], Sequence[bytes]]) -> None:
-        if places and self._top.add(bodies(places), texts([keys[i] for i in places])):
-            self._settle()
-
-    def _settle(self, *, compared: bool = False) -> None:
-        """Digest the rows at the top.
-
-        Args:
-            compared: what went out last for their keys is known already.
-        """
-        bodies = self._top.taken()
-        if bodies:
-            digests = [digest_of(body) for body in bodies]
-            if self._key_of is not None and not compared:
-                self._went_out(self._key_of(bodies), digests)
-            self._came.update(digests)
+    def _settle(self) -> None:
+        """Digest the rows that may come again."""
+        waiting, self._waiting = self._waiting, []
+        for pages, places in waiting:
+            digests = [digest for page in pages for digest in page.digests]
+            if self._key_of is not None and not pages[0].compared:
+                bodies = [body for page in pages for body in page.bodies]
+                self._went_out(self._key_of([bodies[i] for i in places]), [digests[i] for i in places])
+            self._came.update(digests[i] for i in places)
             self._came = self._trimmed(self._came, self._most)
+
+
+class KeyOf:
+    """Gives the key properties of rows, given as JSON: one value, or a tuple of them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        fields = [(f"f{i}", Any, None) for i in range(len(names))]
+        rename = {f"f{i}": name for i, name in enumerate(names)}
+        self._fields = list(rename)
+        self._names: Sequence[str] | None = None
+        kind: Any = dict[str, Any]
+        try:
+            kind = msgspec.defstruct("Keys", fields, rename=rename, gc=False)
+        except ValueError:  # names with quotes and the like
+            self._names = names
+        self._decode: Callable[[bytes], list[Any]] = msgspec.json.Decoder(kind, float_hook=str).decode_lines
+
+    def __call__(self, bodies: Sequence[bytes]) -> list[Any]:
+        rows = self._decode(b"\n".join(bodies))
+        if self._names is not None:
+            columns = [[row.get(name) for row in rows] for name in self._names]
+        else:
+            columns = [[getattr(row, name) for row in rows] for name in self._fields]
+        for i, column in enumerate(columns):
+            if not set(map(type, column)) <= _HASHABLE:
+                columns[i] = [value if type(value) in _HASHABLE else repr(value) for value in column]
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
 
 def _take(left: dict[bytes, int], digest: bytes) -> bool:
@@ -298,3 +342,95 @@ def _take(left: dict[bytes, int], digest: bytes) -> bool:
     elif count:
         del left[digest]
     return count > 0
+
+
+def _begin_of_last(keys: list[Any], textual: str | None) -> int:
+    """Where the last value of keys that rise stands for the first time, in any spelling."""
+    at = len(keys)
+    while at > 0 and _blank(keys[at - 1]):
+        at -= 1
+    if at == 0:
+        return 0
+    last = keys[at - 1]
+    rank = comparable(last, textual)[1]
+    while at > 0 and (_blank(keys[at - 1]) or keys[at - 1] == last or comparable(keys[at - 1], textual)[1] == rank):
+        at -= 1
+    return at
+
+
+def _blank(key: Any) -> bool:
+    return key is None or key is msgspec.UNSET
+
+
+def _less(rank: Any, other: Any) -> bool:
+    """Whether a rank is less than another. Those of different kinds have no order, and nothing is less than None."""
+    try:
+        return other is not None and rank is not None and bool(rank < other)
+    except TypeError:
+        return False
+
+
+# ---- rows that do not fit ------------------------------------------------------------------------------------
+
+
+class KnownBad:
+    """Which rows did not fit in the round before, as the source gave them.
+
+    Args:
+        most: so many are known.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: Counter[bytes] = Counter()
+        self._came: Counter[bytes] = Counter()
+        self._left: Counter[bytes] = Counter()
+
+    def begin(self) -> None:
+        """A round begins; what came in one that has not come to its end is known, too."""
+        if self._came:
+            self._known |= self._came
+            if len(self._known) > self._most:
+                self._known = self._came
+        self._start()
+
+    def end(self, *, brought_rows: bool) -> None:
+        """The round was whole. Where it brought nothing at all, it says nothing."""
+        if brought_rows or self._came:
+            self._known = self._came
+        self._start()
+
+    def forget(self) -> None:
+        """All rows are news."""
+        self._known = Counter()
+        self._start()
+
+    def _start(self) -> None:
+        self._came, self._left = Counter(), Counter(self._known)
+
+    def knows(self, row: Mapping[str, Any]) -> bool:
+        """Note a row that does not fit; whether it is one that did not fit before."""
+        try:
+            digest = blake2b(pickle.dumps(row, protocol=5), digest_size=16).digest()
+        except Exception:  # there is no saying what it holds
+            return False
+        if len(self._came) < self._most:
+            self._came[digest] += 1
+        self._left[digest] -= 1
+        return self._left[digest] >= 0
+
+
+class BadOnce(BadRows):
+    """The account of rows that do not fit, without those that did not fit in the round before (``known``)."""
+
+    known: KnownBad | None = None
+
+    def skip(self, row: Mapping[str, Any], misfit: Misfit) -> None:
+        """See ``BadRows``."""
+        if self.known is None or not self.known.knows(row):
+            super().skip(row, misfit)
+
+    def null(self, row: Mapping[str, Any], misfits: list[Misfit]) -> None:
+        """See ``BadRows``."""
+        if self.known is None or not self.known.knows(row):
+            super().null(row, misfits)

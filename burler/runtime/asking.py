@@ -39,7 +39,7 @@ class Asking:
         """A page through the author's post_transform function, and which rows of it were taken. What comes out
         is shaped once more, so that no hook can break the SCHEMA. Rows that are out already don't go through it."""
         fitted = self._fitter.fit(rows)
-        known = None if repeats is None else self._outlet.comparing.fitted(repeats, fitted.rows, fitted.keys)
+        known = None if repeats is None else self._outlet.comparing.fitted(repeats, fitted.rows)
         asked: Sequence[int] = range(len(fitted.rows))
         if known is not None and known.repeats:
             asked = without(asked, known.repeats)
@@ -60,7 +60,8 @@ class Asking:
             broken = BadRecordError(page.error.stream, f"{place}: {page.error}")
         error = broken or (failed[1] if failed else None) or fitted.error
         if repeats is not None and known is not None:
-            repeats.note(known, out={origin[i] for i in without(range(page.taken), page.skipped)}, taken=taken)
+            out = {origin[i] for i in without(range(page.taken), page.skipped)}
+            repeats.note(known, fitted.keys, out=out, taken=taken)
         return ShapedPage(page.count, fitted.keys.up_to(taken), error), fitted.origin[:taken]
 
     def bookmarks(self, rows: list[dict[str, Any]], given: Given) -> tuple[list[Any], StreamError | None]:

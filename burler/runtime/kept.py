@@ -66,10 +66,9 @@ class Kept:
             keeps = _keeps(line, name)
             if keeps is None:
                 return None
-            planned = line.planned[name]
             last = None if key is None else self._last.setdefault(name, {})
             most = _MOST if key is None else _MOST_OF_PARTITION
-            found = Repeats(planned.replication_key if keeps == "top" else None, keeps=keeps, most=most, last=last)
+            found = Repeats(by_key=keeps == "top", most=most, last=last)
             self._repeats[name, key] = found
         self._used[name, key] = self.rounds
         if (name, key) not in self._begun:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import StreamError
 from burler.pages import JsonPage, PageError
 from burler.pipeline.repeats import Repeats
-from burler.pipeline.repeats_top import bodies_at
 from burler.pipeline.shape import Shaper
 from burler.pipeline.shape_exact import Exact
 from burler.pipeline.shape_json import JsonDecoder
-from burler.pipeline.shape_lines import Output
 from burler.pipeline.unknown import Unknown
 from burler.pipeline.yielded import rows_of
 from burler.singer.bookmark_values import KeyValues
@@ -102,8 +99,8 @@ class OtherPages:
             part = structs[first : first + step]
             with self._outlet.page(moment, repeats) as output:
                 done, keys = self._shaper.write(self._json.compiled, part, None, output)
-                if repeats is not None:
-                    self._outlet.comparing.came(repeats, output, keys, done, partial(_encoded, part))
+            if repeats is not None:
+                repeats.page_ended(keys)
             yield keys, None
             if 0 < done < len(part):
                 self._shaper.count(rows_of(page)[first : first + done])
@@ -133,15 +130,13 @@ class OtherPages:
                     if made is not None:
                         lines = bytes(made.data)  # a lake cuts and searches it
                         output.pass_on(lines, made.count)
-                        if repeats is not None:
-                            self._outlet.comparing.came(
-                                repeats, output, made.keys, made.count, partial(bodies_at, lines, output, made.count)
-                            )
             if made is None:
                 yield from self._rows(batch, given, repeats)
                 continue
             if self._scratch.unknown:
                 self._shaper.unknown.merge(self._scratch.unknown)
+            if repeats is not None:
+                repeats.page_ended(made.keys)
             yield made.keys, None
 
     def _as_columns(self, page: Any) -> list[Any] | None:
@@ -165,13 +160,6 @@ class OtherPages:
             shaper.unknown.merge(self._scratch.unknown)
         outlet.files.write_columns(made.table)
         return made.keys
-
-
-def _encoded(structs: list[Any], places: list[int]) -> list[bytes]:
-    """Some of the rows that were written, as JSON."""
-    made = Output(bytearray(), b"", b"\n")
-    made.append([structs[i] for i in places])
-    return bytes(made.buffer).split(b"\n")[:-1]
 
 
 def _batches(page: Any) -> Iterator[Any]:

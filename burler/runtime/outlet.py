@@ -93,7 +93,7 @@ class Outlet:
         # What a post_transform function sees; it may make the key.
         self._fitter = shaper(keys_required=False) if planned.spec.post_transform is not None else self._shaper
         self._shapers = list({id(one): one for one in (self._fitter, self._shaper)}.values())
-        self.comparing = Comparing(self, self._shapers, shaper)
+        self.comparing = Comparing(self, self._shapers)
         self._asking = Asking(self, self._fitter, self._shaper, invoke)
         said, settings = planned.spec.versions, settings or Settings()
         allowed = settings.full_table_versions if said is None else said
@@ -170,10 +170,10 @@ class Outlet:
             if self.planned.spec.post_transform is None:
                 page = self.files.straight(rows, output, self._shaper) or self._shaper.shape_to(rows, output)
                 taken = without(range(page.taken), page.skipped) if page.skipped else None
-                if repeats is not None:
-                    self.comparing.rows(repeats, output, page, rows)
             else:
                 page, taken = self._asking.transformed(rows, given, output, repeats)
+        if repeats is not None and self.planned.spec.post_transform is None:
+            repeats.page_ended(page.keys)
         keys = page.keys
         error: StreamError | None = page.error
         if self._asks_bookmarks:
@@ -207,8 +207,8 @@ class Outlet:
         prefix, suffix = (b"", b"\n") if bare else record_prefix_suffix(self.planned.stream, moment, self.versions.now)
 
         def spill(lines: Any, count: int) -> None:
-            if compared is not None and compared.sifts:
-                lines, repeated = compared.sift(lines, prefix, suffix, [])
+            if compared is not None:
+                lines, repeated = compared.sift(lines, prefix, suffix)
                 count -= repeated
                 self.repeated += repeated
                 if not count:
@@ -224,7 +224,7 @@ class Outlet:
         columns = self.form == "columns"
         direct = columns and repeats is None
         # Columns are made of whole pages: each call costs the same, however few rows it has.
-        held = not direct and (columns or (compared is not None and compared.holds))
+        held = columns and not direct
         if direct:
             output = self.files.output(self._shaper.schema, self._buffer, spill, moment)
         else:

@@ -465,7 +465,6 @@ class Worker:
                         error = StreamError(child_name, f"stream '{child_name}': '{one.key}' has values of two kinds")
                         self._call_failed(task, child_name, error, {name: row, **above})
                 task.asked.append((name, row, {child_name: one.done() for child_name, one in came.items()}))
-            self._take_emitted(task, member, lot)
         lot.begin()
 
     def _take_emitted(self, task: Task, member: Member, lot: Lot) -> None:
