@@ -124,6 +124,21 @@ def _exits() -> None:
     raise SystemExit(2)
 
 
+def test_a_retry_begins_with_the_state_that_its_call_began_with():
+    begun = []
+
+    def children(parent, stream):
+        begun.append(dict(stream.state))
+        stream.state["calls"] = stream.state.get("calls", 0) + 1
+        if len(begun) == 2:
+            raise Expired("as planned")
+        yield {"id": 1, "parent": parent["id"]}
+
+    run = run_tap(family(children))
+    assert not run.result.errors
+    assert begun == [{}, {"calls": 1}, {"calls": 1}, {"calls": 2}]
+
+
 @pytest.mark.parametrize("setup", [_raises, _exits])
 def test_a_setup_that_fails_ends_that_call_alone(setup: Callable[[], None]):
     seen: list[Any] = []
