@@ -5,6 +5,7 @@ Nothing here holds a wording: a text may change without a word to these tests.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -110,3 +111,16 @@ def test_the_places_that_contributors_are_sent_to_are_there():
     code = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
     named = set(re.findall(r"`([A-Z][a-z]\w+)(?:\.\w+)?`", way.partition("## Set-up")[0]))
     assert len(named) >= 3 and [name for name in named if f"\nclass {name}" not in code] == []
+
+
+def test_the_stops_of_the_walks_are_there():
+    """Each stop of the walk of a row, and of a bookmark, names one function."""
+    walks = (
+        (DOCS / "concepts.md").read_text(encoding="utf-8").partition("## The walk of a row")[2].partition("\n## ")[0]
+    )
+    stops = re.findall(r"^\d\. `([\w/]+)\.py` `(\w+)\.(\w+)`:", walks, re.MULTILINE)
+    assert len(stops) == len(re.findall(r"^\d\. ", walks, re.MULTILINE)) >= 10
+    for module, cls, function in stops:
+        tree = ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))
+        found = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == cls)
+        assert function in {one.name for one in found.body if isinstance(one, ast.FunctionDef)}, (module, cls, function)
