@@ -285,6 +285,20 @@ def test_an_exclusive_source_loses_no_rows_of_one_value_in_two_partitions():
     assert numbers(second, "b") == [5, 6]
 
 
+def test_an_exclusive_source_that_failed_gives_what_is_out_no_second_time():
+    """While partition c has not come, b's own entry says more than the stream's bookmark, and stays."""
+    source = {"a": [1, 2], "b": [3, 4], "c": [5]}
+
+    def rows(stream, partition):
+        if partition["account"] == "c":
+            raise ConnectionError("gone")
+        yield from (row(partition["account"], n) for n in source[partition["account"]] if n > (stream.bookmark or 0))
+
+    first = run_tap(rising(source, rows, resume="exclusive"))
+    assert first.states[-1]["bookmarks"]["rows"] == {"id": 2, "partitions": {key_of("b"): {"id": 4}}}
+    assert numbers(run_tap(rising(source, rows, resume="exclusive"), state=first.states[-1])) == []
+
+
 def test_an_exclusive_source_in_one_whole_run():
     source = {"a": [1, 5], "b": [5], "c": [5, 6]}
 

@@ -138,6 +138,10 @@ class Ran:
 class TailLedger(Ledger):
     """What came, where a row may come again in a later round of the same run: a part of the one before has failed."""
 
+    def _asks(self, begun: Resumed, row: Row) -> bool:
+        """The rounds of a run go on from what it has reached, of which its STATEs tell some."""
+        return begun.gives(row) or Resumed(begun.line, begun.phase, self.state).gives(row)
+
     def _row(self, row: Row, message: dict[str, Any], came: Counter[Any]) -> None:
         if came[row.uid]:
             self.figures["twice in one run"] += 1

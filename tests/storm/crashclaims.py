@@ -19,7 +19,7 @@ class Resumed:
     """A run of a line that begins with a state: what its functions ask the source for."""
 
     def __init__(self, line: Line, phase: Phase, state: Mapping[str, Any]) -> None:
-        self.line = line
+        self.line, self.phase = line, phase
         self.source: Source = source_of(line, phase)
         bookmarks = state.get("bookmarks") or {}
         self.entry = bookmarks.get(line.name) or {}
@@ -184,7 +184,7 @@ class Ledger:
                 assert stream in schemas, f"RECORD of {stream} before its SCHEMA"
                 row = known.get(uid(stream, record))
                 assert row is not None, f"not in the source: {stream} {str(record)[:200]}"
-                asked = not all_selected or begun[self.line_of[stream].name].gives(row)
+                asked = not all_selected or self._asks(begun[self.line_of[stream].name], row)
                 assert asked, f"was not asked for: {_short(row)}; {self.state}"
                 self._row(row, message, came)
             elif kind == "ACTIVATE_VERSION":
@@ -196,6 +196,10 @@ class Ledger:
                 self.figures["states"] += 1
         self.figures["came again after a state"] += len(self.out) - len(at_state)
         self.out = at_state
+
+    def _asks(self, begun: Resumed, row: Row) -> bool:
+        """Whether a run asks for a row."""
+        return begun.gives(row)
 
     def _row(self, row: Row, message: dict[str, Any], came: Counter[Uid]) -> None:
         line = self.line_of[row.stream]

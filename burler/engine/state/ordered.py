@@ -85,6 +85,7 @@ class OrderedPartitions:
         self._waiting: dict[int, Progress] = {}  # finished out of turn
         self._last: Ranked | None = None  # the greatest key of those before the front
         self._pending: Any = None  # an exclusive stream's bookmark that waits for a greater value
+        self._above: list[str] = []  # partitions whose own bookmark is that one, or between
         self._greatest: Any = None  # of all bookmarks so far
 
     def follow(self, progress: Progress, number: int) -> None:
@@ -136,15 +137,20 @@ class OrderedPartitions:
 
     def _collapse(self, done: Progress) -> None:
         value = done.bookmarks.get(self._name)
+        said = [done.partition or ""]
         if value is not None and self._order.is_exclusive:
-            # The next partition may begin with the same value, which a run from there would not get again.
+            # The next partition may begin with the same value, which a run from there would not get again. Until one
+            # with a greater one has come, this partition's own entry says more than the stream's.
+            self._above, said = [*self._above, *said], []
             if self._pending is not None and self._rank(self._pending) < self._rank(value):
                 self._base = self._greater(self._base, self._pending)
+                said, self._above = self._above[:-1], self._above[-1:]
             self._pending = self._greater(self._pending, value)
         elif value is not None:
             self._base = self._greater(self._base, value)
         self._set(self._base)
-        self._drop(done.partition or "")
+        for partition in said:
+            self._drop(partition)
 
     def _rises(self, done: Progress) -> bool:
         """Whether a partition's rows come after those of the ones before it. If not, rows of those to come may lie
