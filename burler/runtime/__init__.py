@@ -6,7 +6,7 @@ What to open for what:
     discovery, metadata, schema_check  the catalog, as the tap says it
     overrides, plan              what a user's catalog changes; which streams, in which order
     sync, stream, line, worker, task   from the first stream to the last STATE (docs/concepts.md, Words)
-    outlet, outlet_files, other_pages  one page on its way into the sink
+    writing, outlet, outlet_files, other_pages  one page on its way into the sink
     pace, page_size, timer       limits and STATEs that are due; rows in a page; while user code blocks
     states, tracking, unread     when a STATE comes; bookmarks; what burler does not read
     partitions, partition_source  partitions: their tasks, where they come from

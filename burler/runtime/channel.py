@@ -26,7 +26,7 @@ class WorkerChannel(Channel):
         self._task = task
 
     def _check(self, stream: str, what: str) -> None:
-        if self._worker.task is not self._task or self._worker.at_work_here():
+        if self._worker.task is not self._task or self._worker.writing.at_work_here():
             raise self._refused(stream, what)
 
     def _act(self, stream: str, what: str, action: Callable[[], Any]) -> None:
@@ -64,24 +64,24 @@ class WorkerChannel(Channel):
         """A STATE is due."""
         manual = self._task.members[stream].run.manual
         said = value if given else GREATEST if manual else msgspec.UNSET
-        self._act(stream, "save_bookmark", partial(self._worker.save_here, self._task, stream, said))
+        self._act(stream, "save_bookmark", partial(self._worker.writing.save_here, self._task, stream, said))
 
     def version_begins(self, stream: str) -> None:
         """Rows from here on are a full table."""
-        self._act(stream, "full_table", partial(self._worker.begin_version, stream))
+        self._act(stream, "full_table", partial(self._worker.writing.begin_version, stream))
 
     def version_ends(self, stream: str, *, whole: bool) -> None:
         """The full table has ended."""
-        self._act(stream, "full_table", partial(self._worker.end_version, self._task, stream, whole=whole))
+        self._act(stream, "full_table", partial(self._worker.writing.end_version, self._task, stream, whole=whole))
 
     def not_modified(self, stream: str) -> None:
         """The source says that nothing has changed."""
-        self._act(stream, "not_modified", partial(self._worker.not_modified, stream))
+        self._act(stream, "not_modified", partial(self._worker.writing.not_modified, stream))
 
     def source_dropped(self, stream: str) -> None:
         """What was saved of a source of the stream no longer counts."""
         if self._worker.task is self._task:
-            self._worker.act(self._task, partial(self._worker.drop_source, self._task, stream))
+            self._worker.act(self._task, partial(self._worker.writing.drop_source, self._task, stream))
 
     def state_set(self, stream: str) -> None:
         """What a tail function says of its position counts from here on: behind it, nothing may come for hours."""
@@ -95,7 +95,7 @@ class WorkerChannel(Channel):
             StreamError: the tail function is not declared so, or has asked for it before.
         """
         self._check(stream, "catch_up")
-        caught_up = partial(self._worker.caught_up, self._task, stream)
+        caught_up = partial(self._worker.writing.caught_up, self._task, stream)
         return self._task.catch_up(stream, lambda: self._act(stream, "catch_up", caught_up))
 
     def stopping(self) -> bool:
@@ -113,4 +113,4 @@ class WorkerChannel(Channel):
 
     def in_hook(self) -> bool:
         """Whether code that runs here now is a hook, called for rows on their way out."""
-        return self._worker.at_work_here()
+        return self._worker.writing.at_work_here()

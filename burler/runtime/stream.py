@@ -26,8 +26,9 @@ from burler.runtime.partitions import Tasks, tasks_of
 from burler.runtime.plan import PlannedRun
 from burler.runtime.stream_runs import run_of_stream
 from burler.runtime.task import Task
-from burler.runtime.worker import FATAL, Worker
+from burler.runtime.worker import Worker
 from burler.runtime.workers import Crew, Undisturbed, stopper_here
+from burler.runtime.writing import FATAL
 from burler.tally import Tally
 
 if TYPE_CHECKING:

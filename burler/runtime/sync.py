@@ -34,8 +34,8 @@ from burler.runtime.stream import SyncRun
 from burler.runtime.tail import Tail
 from burler.runtime.tail_watch import TailWatch
 from burler.runtime.timer import Timer
-from burler.runtime.worker import FATAL
 from burler.runtime.workers import Crew, stopper_here
+from burler.runtime.writing import FATAL
 from burler.settings import Settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog
