@@ -14,6 +14,7 @@ from burler.sinks.batch import BatchSink
 from burler.sinks.lake import LakeSink
 from burler.sinks.stdout import StdoutSink
 from burler.sinks.touched import TouchedStates
+from burler.suggest import nearest
 
 KINDS = "stdout, lake:URL, spark:OUT"
 
@@ -42,8 +43,8 @@ def open_sink(
         return with_batches(states, settings, tap=tap_id)
     if kind == "lake" and colon and rest:
         return _lake(rest, states, tap_id, settings, should_stop)
-    folder = rest if kind in ("lakes", "file") else text
-    near = f" Did you mean 'lake:{folder}'?" if "/" in text or kind in ("lakes", "file") else ""
+    mistyped = kind == "file" or (colon and nearest(kind, ("lake",)) is not None)
+    near = f" Did you mean 'lake:{rest if mistyped else text}'?" if mistyped or "/" in text else ""
     raise UsageError(f"--sink {text!r} is unknown. Known: {KINDS}.{near}")
 
 
