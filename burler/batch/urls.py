@@ -15,7 +15,7 @@ from burler.batch.message import AGAIN
 from burler.errors import BatchError, BurlerError, ConfigError
 from burler.localfile import Cures
 from burler.storage import location
-from burler.storage.faults import is_about_options, is_gone, said
+from burler.storage.faults import is_about_credentials, is_about_options, is_forbidden, is_gone, said
 from burler.storage.location import Words
 from burler.storage.reading import open_file, size_of_file
 from burler.storage.web import ReadFault, Refused
@@ -77,7 +77,7 @@ def _named(name: str) -> Iterator[None]:
             cure = f"Is it the path as this machine sees it, and was the file not cleaned away? {AGAIN}"
     except Exception as error:  # stores have errors of their own
         fact, cure = f"can't be read: {said(error)}", ""
-        if isinstance(error, PermissionError) or any("Credential" in kind.__name__ for kind in type(error).__mro__):
+        if isinstance(error, PermissionError) or is_forbidden(error) or is_about_credentials(error):
             cure = "Check the rights of who reads it; credentials come from the storage options, or the environment."
         elif is_about_options(error):
             cure = "Are the URL and the storage options right?"

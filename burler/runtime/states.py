@@ -32,6 +32,8 @@ class States:
         self._written_at = engine.clock.monotonic()
         self.bytes_since = 0
         """Bytes of records since the last STATE."""
+        self.is_put_off = False
+        """Whether a stream has ended since, and its STATE was put off."""
         self.uncovered_since: float | None = None
         """When the first record went out that no STATE covers, by the engine's clock; None if there is none."""
 
@@ -71,6 +73,7 @@ class States:
         engine = self._engine
         if engine.limit is not None:
             return
+        self.is_put_off = False
         engine.note_syncing()
         encoded = msgspec.json.encode(engine.state)
         # In a tail each covers what came since, also where it says the same.
@@ -88,3 +91,5 @@ class States:
         the rows since the last one outweigh it or some time has passed; the run's last STATE always comes."""
         if self.is_small or self.has_room() or self.seconds_since >= _SOON_SECONDS:
             self.write()
+        else:
+            self.is_put_off = True

@@ -51,8 +51,6 @@ class SyncRun:
         is_stale: whether the thread of this round belongs to a client of the past (SIGHUP).
     """
 
-    fatal = FATAL
-
     def __init__(
         self,
         engine: Engine,

@@ -129,7 +129,7 @@ class Engine:
             with self.lock:
                 if tail is not None and self.stopper.failure is None:
                     self.write_state()  # before anything is said: whoever reads stderr may be slow
-                elif not self.stopper.requested:
+                elif not self.stopper.requested or self.states.is_put_off:
                     self.states.write()
                 if self.stopper.failure is not None:
                     raise self.stopper.failure

@@ -85,20 +85,23 @@ class Member:
 class Came(KeyRange):
     """What came of a substream for one row of its parent: counts rows, and notes the range of their ``key``."""
 
-    __slots__ = ("count", "key")
+    __slots__ = ("_values", "count", "key")
 
     def __init__(self, key: str | None, key_format: str | None) -> None:
         super().__init__(key_format)
         self.key, self.count = key, 0
+        self._values: list[Any] = []
 
     def count_row(self, row: Mapping[str, Any]) -> None:
-        """Count a row; ``is_mixed`` if its value can't be compared with those before it."""
+        """Count a row."""
         self.count += 1
         if self.key is not None:
-            self.add([row.get(self.key)])
+            self._values.append(row.get(self.key))
 
     def done(self) -> Children:
-        """All of it."""
+        """All of it; ``is_mixed`` if values can't be compared."""
+        values, self._values = self._values, []
+        self.add(values)
         return Children(self.count, *(key_text(one[1]) if one else None for one in (self.least, self.greatest)))
 
 

@@ -457,11 +457,12 @@ class Worker:
                 self._call(task, child, row, {name: row, **above}, came)
             if came:
                 task.watched.pop()
+                children = {child_name: one.done() for child_name, one in came.items()}
                 for child_name, one in came.items():
                     if one.is_mixed:
                         error = StreamError(child_name, f"stream '{child_name}': '{one.key}' has values of two kinds")
                         self._call_failed(task, child_name, error, {name: row, **above})
-                task.asked.append((name, row, {child_name: one.done() for child_name, one in came.items()}))
+                task.asked.append((name, row, children))
         lot.begin()
 
     def _take_emitted(self, task: Task, member: Member, lot: Lot) -> None:

@@ -87,7 +87,7 @@ def _meaning(error: BaseException, url: str, text: str, words: Words, at_start: 
     wrong = UsageError if at_start else StorageError
     if is_no_bucket(error) or isinstance(error, FileNotFoundError):
         return wrong(f"{text}\n  Is the name of the bucket right? burler makes none.")
-    if is_forbidden(error) or _is_about_credentials(error):
+    if is_forbidden(error) or is_about_credentials(error):
         return wrong(
             f"{text}\n  Do the credentials hold, and may they list, read, write and delete here? They come from "
             f"{words.options} or the environment."
@@ -123,7 +123,7 @@ def is_forbidden(error: BaseException) -> bool:
     return isinstance(error, PermissionError) or bool(codes & {403, "403"}) or str(error).startswith("Forbidden")
 
 
-def _is_about_credentials(error: BaseException) -> bool:
+def is_about_credentials(error: BaseException) -> bool:
     """Whether a store's library has found no credentials, or none that hold; each calls it by a name of its own."""
     names = " ".join(kind.__name__ for kind in type(error).__mro__).lower()
     return any(word in names for word in _CREDENTIALS)

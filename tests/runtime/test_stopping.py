@@ -276,3 +276,16 @@ def test_one_dict_again_and_again_is_refused():
     run = run_tap(tap)
     assert "yielded one and the same dict more than once" in str(run.result.errors["rows"])
     assert "test_stopping.py:" in str(run.result.errors["rows"]) and run.records("rows") == []
+
+
+def test_a_stop_between_small_streams_leaves_no_state_behind():
+    """A STATE that is big is put off between small streams; what is out by the end stands in the last one."""
+    stopper = signals.Stopper()
+    names = [f"s{number:02}" for number in range(30)]
+    old = {"bookmarks": {f"old{number}": {"id": "x" * 30} for number in range(60)}}
+    sink = SignalAt(stopper, at=2 * 10)
+    runtime_run.run(make(**{name: lambda: [{"id": 1}] for name in names}), {}, sink, state=old, stopper=stopper)
+    out = {message["stream"] for message in sink.messages if message["type"] == "RECORD"}
+    states = [message["value"] for message in sink.messages if message["type"] == "STATE"]
+    assert 0 < len(out) < 30
+    assert out <= states[-1]["bookmarks"].keys()

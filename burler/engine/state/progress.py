@@ -32,15 +32,18 @@ class KeyRange:
         self.is_mixed = False
 
     def add(self, values: list[Any]) -> None:
-        """Take in the values of a page, which are of one kind; None says nothing."""
+        """Take in the values of a page; None says nothing."""
         present, types = present_of(values)
         if not present:
             return
         quick = ordered(present, types, self._key_format)
-        ranks = quick[1] if quick is not None else [comparable(one, self._key_format)[1] for one in present]
-        if None in ranks:
-            self.is_mixed = True
-            return
+        ranks = quick[1] if quick is not None else []
+        if quick is None:
+            found = [comparable(one, self._key_format) for one in present]
+            kinds, ranks = [kind for kind, _ in found], [rank for _, rank in found]
+            if len(set(kinds)) > 1 or None in ranks:
+                self.is_mixed = True
+                return
         self._add_one(present[ranks.index(min(ranks))])
         self._add_one(present[ranks.index(max(ranks))])
 
