@@ -6,7 +6,6 @@ What to open for what:
     store_errors                     what errors of stores and formats mean: gone, or broken
     progress                         which files were read: the source state ``burler/files``
     csv_options, csv_pages           CSV to Arrow
-    text_columns                     columns of text as numbers and truth values, where that loses nothing
     json_pages                       JSON lines and documents to pages of bytes
     columnar_pages                   Parquet and Arrow to pages
     added                            columns that say which file a row comes from

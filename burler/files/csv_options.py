@@ -8,6 +8,7 @@ from typing import Any
 from burler.errors import DeclarationError
 from burler.formats.csv import Dialect
 from burler.numbers import is_count
+from burler.records.columns.from_csv import Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,10 @@ class Csv:
             nulls=tuple(self.null_values),
             skip_lines=self.skip_rows,
         )
+
+    def words(self) -> Words:
+        """What cells mean."""
+        return Words(self.null_values, self.true_values, self.false_values, self.zone)
 
 
 def _names(given: Any) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from burler.errors import FileError
 from burler.extras import require
 from burler.files.csv_options import Csv
-from burler.files.text_columns import narrowing
 from burler.formats.csv_read import CsvReader
 from burler.log_settings import log_settings
+from burler.records.columns.from_csv import narrowing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +83,7 @@ def csv_batches(source: Any, file: str, csv: Csv, table: Table, *, max_line_byte
     if reader.is_at_end(blank_lines=True):
         return
     wanted = set(table.wanted(names)) - {""}
-    narrow = narrowing(table.schema, csv)
+    narrow = narrowing(table.schema, csv.words())
     for batch in reader.batches(names, [place for place, name in enumerate(names) if name in wanted]):
         yield from narrow(batch)
 

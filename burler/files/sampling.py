@@ -14,10 +14,10 @@ from burler.files.added import SCHEMAS
 from burler.files.csv_options import Csv
 from burler.files.csv_pages import Table
 from burler.files.reader import Contents, Options, patterns_of
-from burler.files.text_columns import narrowing
 from burler.numbers import is_count
 from burler.pages import JsonPage, PageError
 from burler.pipeline.yielded import rows_of
+from burler.records.columns.from_csv import narrowing
 from burler.schema.infer import DEFAULT_FORMATS, DEFAULT_MAP_KEYS, Inference
 from burler.storage.find import File, find
 from burler.storage.location import shown
@@ -167,7 +167,7 @@ def _dated(column: Any, texts: list[Any], csv: Csv) -> list[Any]:
         return texts
     import pyarrow as pa
 
-    narrow = narrowing({"properties": {"it": {"type": ["null", "string"], "format": "date-time"}}}, csv)
+    narrow = narrowing({"properties": {"it": {"type": ["null", "string"], "format": "date-time"}}}, csv.words())
     batches = narrow(pa.RecordBatch.from_arrays([column], names=["it"]))
     return [value for batch in batches for value in batch.column(0).to_pylist()]
 
