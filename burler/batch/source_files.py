@@ -32,9 +32,7 @@ from burler.config.secrets import hide
 from burler.context import StreamRun, running
 from burler.errors import BatchError, DeclarationError, FileError
 from burler.extras import require
-from burler.files.columnar_pages import columnar_batches
-from burler.files.csv_pages import Table
-from burler.files.reader import table_of
+from burler.files.contents import Table, columnar_batches, table_of
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.csv_read import CsvReader

@@ -2,15 +2,12 @@
 
 What to open for what:
 
-    reader                           ``read``: from a pattern to pages, file by file
-    store_errors                     what errors of stores and formats mean: gone, or broken
-    progress                         which files were read: the source state ``burler/files``
-    csv_options, csv_pages           CSV to Arrow
-    json_pages                       JSON lines and documents to pages of bytes
-    columnar_pages                   Parquet and Arrow to pages
-    added                            columns that say which file a row comes from
-    sampling                         ``schema``: a schema source made from files
-    exports                          ``export``: ask for an export, wait for it, fetch it
+    reader       ``read``: from a pattern to pages, file by file; which files are new
+    options      how files are to be read: ``Csv``, and what all functions take
+    contents     one file as pages: CSV, Parquet, JSON; columns that say where a row is from; errors with a cure
+    progress     which files were read: the source state ``burler/files``
+    sampling     ``schema``: a schema source made from files
+    exports      ``export``: ask for an export, wait for it, fetch it
 """
 
 from typing import TYPE_CHECKING
@@ -18,8 +15,8 @@ from typing import TYPE_CHECKING
 from burler.extras import lazy_names
 
 if TYPE_CHECKING:
-    from burler.files.csv_options import Csv
     from burler.files.exports import Part, export
+    from burler.files.options import Csv
     from burler.files.reader import read
     from burler.files.sampling import schema
 
@@ -29,7 +26,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "Csv": "csv_options",
+            "Csv": "options",
             "Part": "exports",
             "export": "exports",
             "read": "reader",

@@ -19,8 +19,8 @@ from burler.clock import FunctionClock
 from burler.context import StreamRun, running
 from burler.errors import BurlerError, DeclarationError, FileError, HttpError, NotFoundError
 from burler.extras import require
-from burler.files.csv_options import Csv
-from burler.files.reader import Contents, Options, table_of
+from burler.files.contents import Contents, table_of
+from burler.files.options import Csv, Options
 from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, format_of_media_type, kind_of
 from burler.storage.find import File
 from burler.storage.location import shown

@@ -1,51 +1,30 @@
 """``read``: the files that fit a pattern and were not read before, one after the other, as pages; when a file counts as
-read; how one file is opened and read as what it is."""
+read."""
 
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import logging
-import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, BinaryIO, cast
+from dataclasses import dataclass, field
+from typing import Any
 
 from burler.config.secrets import mask
 from burler.context import StreamRun, running
 from burler.errors import DeclarationError, FileError
-from burler.files.added import Adder, check_added
-from burler.files.columnar_pages import columnar_batches
-from burler.files.csv_options import Csv
-from burler.files.csv_pages import Table, csv_batches
-from burler.files.json_pages import Peeked, json_document_page
+from burler.files.contents import Contents, table_of
+from burler.files.options import Csv, Options, Patterns, patterns_of
 from burler.files.progress import Progress
-from burler.files.store_errors import named, said
-from burler.formats import FormatError
-from burler.formats.compression import Decompressed
-from burler.formats.jsonl import json_lines
-from burler.formats.names import COMPRESSIONS, format_of, split_name
-from burler.formats.zipped import members
-from burler.numbers import is_count, is_measure
-from burler.pages import JsonPage
-from burler.paths import path_of
+from burler.numbers import is_measure
 from burler.storage.find import File, Found, again, find
-from burler.storage.location import printable, shown
-from burler.storage.reading import CountedFile
+from burler.storage.location import shown
 from burler.words import counted
 
 logger = logging.getLogger("burler")
 
 _MIB = 1 << 20
 _WORDS = {"order": ("time", "name"), "on_bad_file": ("fail", "skip"), "on_no_files": ("fail", "empty")}
-FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
-"""What files hold. ``jsonl``: an object a line. ``json``: one document, or an array."""
-
-PACKINGS = ("gz", "bz2", "xz", "zst", "zip")
-
-Patterns = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 def read(
@@ -121,58 +100,82 @@ def read(
             raise DeclarationError(f"burler.files.read: {name}={given!r}; it is one of {', '.join(_WORDS[name])}.")
     if not is_measure(settle_seconds) or settle_seconds < 0:
         raise DeclarationError(f"burler.files.read: settle_seconds={settle_seconds!r}; it is 0 or more.")
-    reading = _Reading(
+    search = _Search(
         patterns_of(pattern),
         options,
-        source,
-        remember,
-        order,
+        order == "time",
         settle_seconds,
-        on_bad_file == "skip",
         on_no_files == "empty",
         dict(storage_options or {}),
         now,
-        monotonic,
     )
-    return _Pages(reading, stream)
-
-
-def patterns_of(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
-    """One pattern or several, as texts.
-
-    Raises:
-        DeclarationError: none, or something that is no path.
-    """
-    several = [given] if isinstance(given, str | os.PathLike) else list(given)
-    if not several or not all(isinstance(one, str | os.PathLike) and os.fspath(one) for one in several):
-        raise DeclarationError(f"burler.files: a pattern is a path or a URL, such as 'data/*.csv', not {given!r}.")
-    return tuple(str(os.fspath(one)) for one in several)
-
-
-# ---- from file to file ----------------------------------------------------------------------------------
+    return _Pages(search, stream, source, remember=remember, skip_bad=on_bad_file == "skip", monotonic=monotonic)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """What ``read`` was asked for, checked."""
+class _Search:
+    """Which files are to be read."""
 
     patterns: tuple[str, ...]
     options: Options
-    source: str
-    remember: bool
-    order: str
+    by_time: bool
     settle_seconds: float
-    skip_bad: bool
     may_be_empty: bool
     storage_options: Mapping[str, Any] = field(repr=False)
     now: Callable[[], float]
-    monotonic: Callable[[], float]
 
     @property
-    def of(self) -> str:
+    def identity(self) -> str:
         """What decides which rows come, as text: another one makes all files be read again."""
-        patterns = [str(mask(pattern)) for pattern in self.patterns]
-        return repr((patterns, self.options.identity))
+        return repr(([str(mask(pattern)) for pattern in self.patterns], self.options.identity))
+
+    def unread(self, progress: Progress) -> list[File]:
+        """The files that are new, in the order in which they are read."""
+        found = find(self.patterns, self.storage_options)
+        self._check(found, progress)
+        unread = progress.begin(found.files, forget=not found.missing)
+        new = [file for file in unread if self._is_settled(file)]
+        for file in new:
+            self.options.check(file)
+        left = len(unread) - len(new)
+        late = f", {left} changed too lately (settle_seconds)" if left else ""
+        logger.info("files: %d of %d to read%s.", len(new), len(found.files), late)
+        if self.by_time:
+            new.sort(key=lambda file: (file.modified or 0, file.name, file.path))
+        return new
+
+    def _check(self, found: Found, progress: Progress) -> None:
+        """An empty listing is an error, unless files may be gone."""
+        patterns = ", ".join(f"'{shown(pattern)}'" for pattern in self.patterns)
+        missing = ", ".join(f"'{pattern}'" for pattern in found.missing)
+        if found.files or self.may_be_empty:
+            if missing and progress.known:
+                logger.warning("files: the folder of %s is not there; what was read of it is kept in mind.", missing)
+        elif not progress.known:
+            raise FileError(
+                f"no file fits {patterns}.\n  Is the path right (a relative one counts from the folder the tap is "
+                "started in)? on_no_files='empty' where none need be there yet."
+            )
+        elif missing:
+            raise FileError(
+                f"the folder of {missing} is not there, and files of it were read before.\n"
+                "  Is the disk mounted, the server the right one? on_no_files='empty' where it need not be there."
+            )
+        elif progress.count:
+            logger.warning(
+                "files: no file fits %s any more; %d were read before, and are forgotten.", patterns, progress.count
+            )
+
+    def _is_settled(self, file: File) -> bool:
+        """Whether a file changed long enough ago. A clock that goes a little ahead is waited for; a time far in the
+        future (a wrong clock, once) will not come, and a file that waits for it would never be read."""
+        if not self.settle_seconds or file.modified is None:
+            return True
+        age_seconds = self.now() - file.modified / 1_000_000
+        if age_seconds >= -self.settle_seconds:
+            return age_seconds >= self.settle_seconds
+        logger.warning("files: '%s' changed in the future, as its store says; settle_seconds does not hold it.", file)
+        return True
 
 
 class _Pages:
@@ -183,9 +186,18 @@ class _Pages:
     (a loop, a list, a look ahead) may yield their rows at any time: such files are noted once the function has ended.
     """
 
-    def __init__(self, reading: _Reading, stream: StreamRun | None) -> None:
-        self._reading = reading
-        self._run = stream
+    def __init__(
+        self,
+        search: _Search,
+        run: StreamRun | None,
+        source: str,
+        *,
+        remember: bool,
+        skip_bad: bool,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._search, self._run, self._source = search, run, source
+        self._remember, self._skip_bad, self._monotonic = remember, skip_bad, monotonic
         self._pages = self._of_all()
         self._page: Any = None
         self._straight = False
@@ -207,15 +219,22 @@ class _Pages:
         self._pages.close()
 
     def _of_all(self) -> Generator[Any, None, None]:
-        reading = self._reading
+        search = self._search
         run = self._run = self._run if self._run is not None else running()
-        progress = Progress(
-            run if reading.remember else None, source=reading.source, of=reading.of, monotonic=reading.monotonic
-        )
-        files = _to_read(reading, progress, run)
+        noted_in = run if self._remember else None
+        progress = Progress(noted_in, source=self._source, of=search.identity, monotonic=self._monotonic)
+        files = search.unread(progress)
+        untold = [file for file in files if not file.is_told]
+        if untold and noted_in is not None:
+            logger.warning(
+                "files: of %d files, such as '%s', the store says neither when they changed nor gives it a tag (ETag): "
+                "nobody can tell whether they have, so they are read in each run.",
+                len(untold),
+                untold[0],
+            )
         if run is not None and progress.known:
             run.not_modified()
-        contents = Contents(reading.options, table_of(run))
+        contents = Contents(search.options, table_of(run))
         for file in files:
             straight = True
             try:
@@ -228,7 +247,7 @@ class _Pages:
             except FileNotFoundError:
                 self._leave(file, progress, "gone", "it is gone since it was listed")
             except FileError as error:
-                if not reading.skip_bad:
+                if not self._skip_bad:
                     if progress.save():
                         self._mark()
                     raise
@@ -253,7 +272,7 @@ class _Pages:
         elif straight:
             if progress.done(file):
                 self._mark()
-        elif run is not None and self._reading.remember:
+        elif run is not None and self._remember:
             if not self._held:
                 run.source_state.later(lambda: self._note_held(progress))
             self._held.append(file)
@@ -288,285 +307,9 @@ class _Pages:
             FileError: so.
         """
         name = self._run.name if self._run is not None else ""
+        left = f"{counted(self._left, 'file')} {'was' if self._left == 1 else 'were'}"
         raise FileError(
-            f"stream '{name}': {_files(self._left)} left out (the log says why), and so this is not the whole "
+            f"stream '{name}': {left} left out (the log says why), and so this is not the whole "
             "table: no ACTIVATE_VERSION is sent, and the next run reads all files again.\n"
             "  Mend the files or move them away; or declare versions=False, or a replication_key."
         )
-
-
-def _to_read(reading: _Reading, progress: Progress, run: StreamRun | None) -> list[File]:
-    """The files that are new, in the order in which they are read."""
-    found = find(reading.patterns, reading.storage_options)
-    _check_found(reading, progress, found)
-    unread = progress.begin(found.files, forget=not found.missing)
-    new = [file for file in unread if _is_settled(file, reading)]
-    for file in new:
-        reading.options.check(file)
-    left = len(unread) - len(new)
-    late = f", {left} changed too lately (settle_seconds)" if left else ""
-    logger.info("files: %d of %d to read%s.", len(new), len(found.files), late)
-    untold = [file for file in new if not file.is_told]
-    if untold and run is not None and reading.remember:
-        logger.warning(
-            "files: of %d files, such as '%s', the store says neither when they changed nor gives it a tag (ETag): "
-            "nobody can tell whether they have, so they are read in each run.",
-            len(untold),
-            untold[0],
-        )
-    if reading.order == "time":
-        new.sort(key=lambda file: (file.modified or 0, file.name, file.path))
-    return new
-
-
-def _check_found(reading: _Reading, progress: Progress, found: Found) -> None:
-    """An empty listing is an error, unless files may be gone."""
-    patterns = ", ".join(f"'{shown(pattern)}'" for pattern in reading.patterns)
-    missing = ", ".join(f"'{pattern}'" for pattern in found.missing)
-    if found.files or reading.may_be_empty:
-        if missing and progress.known:
-            logger.warning("files: the folder of %s is not there; what was read of it is kept in mind.", missing)
-        return
-    if not progress.known:
-        raise FileError(
-            f"no file fits {patterns}.\n  Is the path right (a relative one counts from the folder the tap is started "
-            "in)? on_no_files='empty' where none need be there yet."
-        )
-    if missing:
-        raise FileError(
-            f"the folder of {missing} is not there, and files of it were read before.\n"
-            "  Is the disk mounted, the server the right one? on_no_files='empty' where it need not be there."
-        )
-    if progress.count:
-        logger.warning(
-            "files: no file fits %s any more; %d were read before, and are forgotten.", patterns, progress.count
-        )
-
-
-def _is_settled(file: File, reading: _Reading) -> bool:
-    """Whether a file changed long enough ago. A clock that goes a little ahead is waited for; a time far in the future
-    (a wrong clock, once) will not come, and a file that waits for it would never be read."""
-    if not reading.settle_seconds or file.modified is None:
-        return True
-    age_seconds = reading.now() - file.modified / 1_000_000
-    if age_seconds < -reading.settle_seconds:
-        logger.warning("files: '%s' changed in the future, as its store says; settle_seconds does not hold it.", file)
-        return True
-    return age_seconds >= reading.settle_seconds
-
-
-def _files(count: int) -> str:
-    return f"{counted(count, 'file')} {'was' if count == 1 else 'were'}"
-
-
-def table_of(run: StreamRun | None) -> Table:
-    """Which columns a stream wants, and which it knows."""
-    if run is None:
-        return Table({})
-    known = frozenset(path[1] for path in run._metadata if len(path) == 2 and path[0] == "properties")
-    return Table(run.schema, known)
-
-
-# ---- one file -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How files are read; see ``read``. None of ``format`` and ``compression``: each file's name says."""
-
-    format: str | None = None
-    compression: str | None = None
-    member: str | None = None
-    csv: Csv | None = None
-    records_path: tuple[str, ...] = ()
-    add: tuple[str, ...] = ()
-    max_line_bytes: int = 1 << 28
-    max_document_bytes: int = 1 << 28
-    max_unpacked_bytes: int = 1 << 36
-
-    @classmethod
-    def checked(
-        cls,
-        *,
-        format: str | None,
-        compression: str | None,
-        member: str | None,
-        csv: Csv | None,
-        records_path: str | Sequence[str],
-        add: Iterable[str],
-        **limits: int,
-    ) -> Options:
-        """What an author gave, in its one form.
-
-        Args:
-            limits: ``max_line_bytes``, ``max_document_bytes``, ``max_unpacked_bytes``.
-
-        Raises:
-            DeclarationError: an option that can't be.
-        """
-        for name, given, known in (("format", format, FORMATS), ("compression", compression, (*PACKINGS, "none"))):
-            if given is not None and given not in known:
-                raise DeclarationError(f"burler.files: {name} {given!r} is not known. Known: {', '.join(known)}.")
-        odd = next((name for name, limit in limits.items() if not is_count(limit, 1)), None)
-        if odd is not None:
-            raise DeclarationError(
-                f"burler.files: {odd}={limits[odd]!r:.60}; it is a whole number of bytes, 1 or more."
-            )
-        return cls(format, compression, member, csv, path_of(records_path), check_added(add), **limits)
-
-    @property
-    def identity(self) -> str:
-        """What of this decides which rows come; limits and block sizes do not."""
-        csv = None if self.csv is None else replace(self.csv, block_bytes=1)
-        return repr((self.format, self.compression, self.member, csv, self.records_path, self.add))
-
-    def packing(self, name: str) -> str | None:
-        """How a file is packed."""
-        if self.compression is None:
-            return split_name(name)[1]
-        return COMPRESSIONS.get(self.compression)
-
-    def holds(self, name: str) -> str | None:
-        """What a file (or a member of a zip) holds; None if neither the author nor its name says."""
-        if self.format is not None:
-            return self.format
-        found = format_of(name)
-        return found if found in FORMATS else None
-
-    def is_wanted(self, member: str) -> bool:
-        """Whether a file in a zip is meant. What programs leave beside files is not, unless the pattern says so."""
-        pattern = self.member
-        base = member.rpartition("/")[2]
-        hidden = (base.startswith("."), (pattern or "").rpartition("/")[2].startswith("."))
-        foreign = (member.startswith("__MACOSX/"), (pattern or "").startswith("__MACOSX/"))
-        if hidden == (True, False) or foreign == (True, False):
-            return False
-        return self.holds(member) is not None if pattern is None else fnmatch.fnmatchcase(member, pattern)
-
-    def check(self, file: File) -> None:
-        """Refuse a file of which nobody says what it holds, or that options do not fit, before any is read.
-
-        Raises:
-            FileError: so.
-        """
-        if self.records_path and self.holds(file.label) == "jsonl":
-            raise FileError(
-                f"file '{file}': records_path leads into a JSON document, and this is JSON lines, each of them a row.\n"
-                "  Leave it out, or say format='json'."
-            )
-        if self.holds(file.label) is None and self.packing(file.label) != "zip":
-            raise FileError(
-                f"file '{file}': its name does not say what it holds ({', '.join(FORMATS)}).\n"
-                "  Say it with format=, or narrow the pattern to files that are meant."
-            )
-
-
-class Contents:
-    """Reads files as some options say, for one stream.
-
-    Args:
-        on_footer: is given the schema of each Parquet file before its first row.
-    """
-
-    def __init__(self, options: Options, table: Table, on_footer: Callable[[Any], Any] | None = None) -> None:
-        self._options, self._table, self._on_footer = options, table, on_footer
-        self._warned: set[str] = set()
-        self.kind = ""
-        """What the page that was given last is from: one of ``FORMATS``."""
-
-    def pages(self, file: File) -> Generator[Any, None, None]:
-        """The pages of a file.
-
-        Raises:
-            FileError: it is broken. FileNotFoundError: it is gone.
-        """
-        packing, name = self._options.packing(file.label), str(file)
-        if packing == "zip":
-            yield from self._zipped(file, name)
-            return
-        yield from self._content(
-            self._options.holds(file.label), partial(self._open, file, name, packing), file, name, file.label, packing
-        )
-
-    def _zipped(self, file: File, name: str) -> Iterator[Any]:
-        options = self._options
-        with named(name), self._stored(file, name) as packed:
-            for member, opened in _members(packed, options):
-                whole = f"{name}/{member}"
-                kind = options.holds(member)
-                if kind is None:
-                    raise FileError(f"file '{whole}': its name does not say what it holds; say it with format=.")
-                yield from self._content(kind, opened, file, whole, f"{file.label}/{printable(member)}", "zip")
-
-    def _open(self, file: File, name: str, packing: str | None) -> Decompressed:
-        return Decompressed(self._stored(file, name), packing, limit_bytes=self._options.max_unpacked_bytes)
-
-    def _stored(self, file: File, name: str) -> CountedFile:
-        with said(name):
-            return CountedFile(file.store.open(file.path, "rb"), partial(said, name))
-
-    def _content(
-        self,
-        kind: str | None,
-        opened: Callable[[], Decompressed],
-        file: File,
-        name: str,
-        label: str,
-        packing: str | None,
-    ) -> Iterator[Any]:
-        adder = Adder(self._options.add, file, label)
-        make = {"csv": self._csv, "tsv": self._tsv, "jsonl": self._lines, "json": self._json}
-        if kind == "parquet":
-            pages = self._parquet(opened, file, name, packing)
-        else:
-            pages = make[kind or "csv"](opened, name)
-        with named(name):
-            for page in pages:
-                self.kind = kind or ""
-                yield adder.page(page)
-
-    def _csv(self, opened: Callable[[], Decompressed], name: str, default: Csv | None = None) -> Iterator[Any]:
-        csv = self._options.csv or default or Csv()
-        with opened() as source:
-            yield from csv_batches(source, name, csv, self._table, max_line_bytes=self._options.max_line_bytes)
-
-    def _tsv(self, opened: Callable[[], Decompressed], name: str) -> Iterator[Any]:
-        return self._csv(opened, name, Csv(delimiter="\t"))
-
-    def _lines(self, opened: Callable[[], Decompressed], name: str) -> Iterator[Any]:
-        with opened() as source:
-            yield from self._line_pages(source)
-
-    def _line_pages(self, source: Any) -> Iterator[JsonPage]:
-        for lines, _ in json_lines(source, most_line_bytes=self._options.max_line_bytes, allow_nan=True):
-            yield JsonPage(lines, ())
-
-    def _json(self, opened: Callable[[], Decompressed], name: str) -> Iterator[Any]:
-        options = self._options
-        with opened() as source:
-            peeked = Peeked(source)
-            if not options.records_path and peeked.has_lines():
-                yield from self._line_pages(peeked)
-                return
-            yield from json_document_page(
-                peeked, name, records_path=options.records_path, max_document_bytes=options.max_document_bytes
-            )
-
-    def _parquet(self, opened: Callable[[], Decompressed], file: File, name: str, packing: str | None) -> Iterator[Any]:
-        """Parquet is read from its end: what is packed is copied into a temporary file first."""
-        with self._stored(file, name) if packing is None else opened() as source:
-            yield from columnar_batches(source, "parquet", name, self._table, self._warned, self._on_footer)
-
-
-def _members(packed: CountedFile, options: Options) -> Iterator[tuple[str, Callable[[], Decompressed]]]:
-    """See ``zipped.members``."""
-    try:
-        yield from members(cast(BinaryIO, packed), options.is_wanted, limit_bytes=options.max_unpacked_bytes)
-    except FormatError as error:
-        if error.kind != "member":
-            raise
-        fits = f"no member fits '{options.member}'"
-        what = fits if options.member else f"no member's name says what it is ({', '.join(FORMATS)})"
-        raise FormatError(
-            f"{what}. {error.fact}.\n  Say which with member='*.csv', or what they are with format="
-        ) from None

@@ -10,10 +10,8 @@ from itertools import islice
 from typing import Any
 
 from burler.errors import DataError, DeclarationError, FileError
-from burler.files.added import SCHEMAS
-from burler.files.csv_options import Csv
-from burler.files.csv_pages import Table
-from burler.files.reader import Contents, Options, patterns_of
+from burler.files.contents import Contents, Table
+from burler.files.options import ADDED, Csv, Options, patterns_of
 from burler.numbers import is_count
 from burler.pages import JsonPage, PageError
 from burler.pipeline.yielded import rows_of
@@ -80,7 +78,7 @@ class Sampled:
             _widen(found, inferred.get("properties", {}), files[0])
         if not found:
             raise FileError(f"there is no row in {', '.join(map(str, files))}, so nobody can say what the columns are.")
-        found.update({name: dict(SCHEMAS[name]) for name in self.options.add})
+        found.update({name: dict(ADDED[name]) for name in self.options.add})
         return {"type": "object", "properties": found}
 
 

@@ -1,0 +1,454 @@
+"""One file, opened and read as what it is: CSV and Parquet to Arrow batches, JSON to pages of bytes; what is wrong with
+a file, or with its store, is told with its name and a cure. Flat memory for files of any size, but JSON documents."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import msgspec
+
+from burler.context import StreamRun
+from burler.errors import BurlerError, FileError
+from burler.extras import require
+from burler.files.options import FORMATS, Csv, Options
+from burler.formats import FormatError
+from burler.formats.compression import PIECE_BYTES, Decompressed
+from burler.formats.csv_read import CsvReader
+from burler.formats.jsonl import json_lines, why_no_object
+from burler.formats.zipped import members
+from burler.log_settings import log_settings
+from burler.pages import JsonPage, PageError, json_rows
+from burler.records.columns.from_csv import narrowing
+from burler.storage.faults import fact, is_gone
+from burler.storage.find import File
+from burler.storage.location import printable, shown
+from burler.storage.reading import CountedFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+logger = logging.getLogger("burler")
+
+_DELIMITERS = ",;\t|"
+_BOM = b"\xef\xbb\xbf"
+_SNIFFED_BYTES = 1 << 20
+_FIRST_LINE = re.compile(rb"\s*(\{[^\r\n]*\})[ \t\r]*\n\s*\S")
+_LETTERS = "Where quotes are letters like others: csv=burler.files.Csv(quotechar=None)."
+_CURES = {
+    "other": "Say what it is, with format= or compression=.",
+    "format": "Say what it is with format=.",
+    "cut": "Is it still being written? settle_seconds leaves files alone that changed lately.",
+    "limit": "If that is right, raise max_unpacked_bytes.",
+    "member": "Say which with member='*.csv', or what they are with format=.",
+    "quote": f"{_LETTERS} Where more may stand behind the quote that ends a field: strict_quotes=False.",
+    "open": _LETTERS,
+    "return": "Where it ends a row: csv=burler.files.Csv(strict_quotes=False).",
+    "width": "Is the file cut off there, or is the delimiter or the quote another one (csv=burler.files.Csv(...))?",
+    "long": "If it is right, raise max_line_bytes. Is it a JSON document (format='json'), or are quotes letters like "
+    "others (csv=Csv(quotechar=None))?",
+    "document": "If it holds an object a line: format='jsonl'. Else raise max_document_bytes.",
+    "encoding": "Say which encoding it is in: csv=burler.files.Csv(encoding='latin-1'), 'cp1252', 'utf-16'.",
+}
+_encode = msgspec.json.Encoder().encode
+_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_lines = msgspec.json.Decoder(msgspec.Raw).decode_lines
+_object = msgspec.json.Decoder(msgspec.Raw).decode
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """How the columns of a stream's files are told from others.
+
+    Attributes:
+        schema: of what is emitted: the fields that are wanted.
+        known: all fields that the stream has, also those that are not selected; empty if nobody knows.
+        delimiter_option, header_option: what errors advise, of the function that the author has called.
+    """
+
+    schema: Mapping[str, Any]
+    known: frozenset[str] = frozenset()
+    delimiter_option: str = "csv=burler.files.Csv(delimiter={!r})"
+    header_option: str = "csv=burler.files.Csv(header=(...))"
+
+    def wanted(self, names: list[str]) -> list[str]:
+        """The columns to read: those that are selected, and those that nobody knows, for the warning about them."""
+        emitted = self.schema.get("properties") or {}
+        return [name for name in names if name in emitted or name not in self.known]
+
+    def check(self, names: list[str], file: str, delimiter: str = "") -> None:
+        """Refuse a file with two columns of one name, one none of whose columns the stream has, or whose columns were
+        not told apart.
+
+        Args:
+            delimiter: of CSV.
+
+        Raises:
+            FileError: so.
+        """
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if twice is not None:
+            cure = f"\n  {self.header_option} names them anew, with skip_rows=1." if delimiter else ""
+            raise FileError(
+                f"file '{file}': two columns are named {twice[:60]!r}, and a row has one field of a name.{cure}"
+            )
+        fields = set(self.schema.get("properties") or {}) | self.known
+        if fields & set(names):
+            return
+        other = next((mark for mark in _DELIMITERS if len(names) == 1 and delimiter and mark in names[0]), None)
+        if other is not None:
+            raise FileError(
+                f"file '{file}' has one column, named {names[0][:60]!r}: its delimiter is not {delimiter!r}.\n"
+                f"  {self.delimiter_option.format(other)} tells them apart."
+            )
+        if fields:
+            # Without a header they are a row.
+            there = f" Columns: {', '.join(repr(name[:40]) for name in names[:6])}." if log_settings.values else ""
+            cure = f"\n  Has the file a header? {self.header_option} names columns." if delimiter else ""
+            raise FileError(f"file '{file}': none of its columns is a field of the stream.{there}{cure}")
+
+
+def table_of(run: StreamRun | None) -> Table:
+    """Which columns a stream wants, and which it knows."""
+    if run is None:
+        return Table({})
+    known = frozenset(path[1] for path in run._metadata if len(path) == 2 and path[0] == "properties")
+    return Table(run.schema, known)
+
+
+class Contents:
+    """Reads files as some options say, for one stream.
+
+    Args:
+        on_footer: is given the schema of each Parquet file before its first row.
+    """
+
+    def __init__(self, options: Options, table: Table, on_footer: Callable[[Any], Any] | None = None) -> None:
+        self._options, self._table, self._on_footer = options, table, on_footer
+        self._warned: set[str] = set()
+        self.kind = ""
+        """What the page that was given last is from: one of ``FORMATS``."""
+
+    def pages(self, file: File) -> Generator[Any, None, None]:
+        """The pages of a file, which ``Options.check`` let pass.
+
+        Raises:
+            FileError: it is broken. FileNotFoundError: it is gone.
+        """
+        options, name = self._options, str(file)
+        packing, kind = options.packing(file.label), options.holds(file.label)
+        errors = partial(_errors_of_store, name)
+        with errors():
+            stored = CountedFile(file.store.open(file.path, "rb"), errors)
+        with _errors_of_format(name), stored:
+            if packing == "zip":
+                yield from self._zipped(stored, file, name)
+                return
+            source: Any = stored
+            if kind != "parquet" or packing is not None:  # from its end; what is packed as a copy
+                source = Decompressed(stored, packing, limit_bytes=options.max_unpacked_bytes)
+            with source:
+                yield from self._content(kind, source, name, _Adder(options.add, file, file.label))
+
+    def _zipped(self, stored: CountedFile, file: File, name: str) -> Iterator[Any]:
+        options = self._options
+        try:
+            for member, opened in members(
+                cast(BinaryIO, stored), options.is_wanted, limit_bytes=options.max_unpacked_bytes
+            ):
+                whole, kind = f"{name}/{member}", options.holds(member)
+                if kind is None:
+                    raise FileError(f"file '{whole}': its name does not say what it holds; say it with format=.")
+                adder = _Adder(options.add, file, f"{file.label}/{printable(member)}")
+                with _errors_of_format(whole), opened() as source:
+                    yield from self._content(kind, source, whole, adder)
+        except FormatError as error:
+            if error.kind != "member":
+                raise
+            no_name = f"no member's name says what it is ({', '.join(FORMATS)})"
+            what = f"no member fits '{options.member}'" if options.member else no_name
+            raise FormatError(f"{what}. {error.fact}", kind="member") from None
+
+    def _content(self, kind: str | None, source: Any, name: str, adder: _Adder) -> Iterator[Any]:
+        options, table = self._options, self._table
+        pages: Iterator[Any]
+        if kind == "parquet":
+            pages = columnar_batches(source, kind, name, table, self._warned, self._on_footer)
+        elif kind in ("jsonl", "json"):
+            pages = _json_pages(source, options, may_be_document=kind == "json")
+        else:
+            csv = options.csv or Csv(delimiter="\t" if kind == "tsv" else ",")
+            pages = _csv_batches(source, name, csv, table, options.max_line_bytes)
+        for page in pages:
+            self.kind = kind or ""
+            yield adder.page(page)
+
+
+@contextmanager
+def _errors_of_store(name: str) -> Iterator[None]:
+    """What a store says while a file is read becomes a ``FileError`` that names it; a file that is gone stays a
+    ``FileNotFoundError``."""
+    try:
+        yield
+    except BurlerError:
+        raise
+    except FileNotFoundError as error:
+        if is_gone(error):
+            raise
+        raise FileError(f"file '{name}': its store does not answer as it should: {fact(error)}.") from None
+    except Exception as error:  # stores have errors of many kinds
+        raise FileError(f"file '{name}' can't be read: {fact(error)}.") from None
+
+
+@contextmanager
+def _errors_of_format(name: str) -> Iterator[None]:
+    """What is wrong with a file's bytes becomes a ``FileError`` that names it, with a cure."""
+    try:
+        yield
+    except FormatError as error:
+        place = f", {error.place}" if error.place else ""
+        cure = f"\n  {_CURES[error.kind]}" if error.kind in _CURES else ""
+        raise FileError(f"file '{name}'{place}: {shown(error.fact)}.{cure}") from None
+
+
+# ---- CSV -------------------------------------------------------------------------------------------------------------
+
+
+def _csv_batches(source: Any, file: str, csv: Csv, table: Table, most_row_bytes: int) -> Iterator[pa.RecordBatch]:
+    require("pyarrow", extra="files", needed_for="burler.files (CSV)")
+    reader = CsvReader(source, csv.dialect(), block_bytes=csv.block_bytes, most_row_bytes=most_row_bytes)
+    first = reader.first()
+    if first is None:
+        return
+    if csv.header is True:
+        names = first
+    elif csv.header is False:
+        names = [f"column{number}" for number in range(1, len(first) + 1)]
+    else:
+        names = list(csv.header)
+        if len(names) != len(first):
+            raise FileError(
+                f"file '{file}' has {len(first)} columns, and Csv(header=...) names {len(names)}.\n"
+                "  Name all columns, in the order of the file; is the delimiter right?"
+            )
+    named = [name for name in names if name]  # others are not read
+    table.check(named, file, csv.delimiter)
+    if csv.header is True:
+        reader.drop_first()
+    if reader.is_at_end(blank_lines=True):
+        return
+    wanted = set(table.wanted(named))
+    narrow = narrowing(table.schema, csv.words())
+    for batch in reader.batches(names, [place for place, name in enumerate(names) if name in wanted]):
+        yield from narrow(batch)
+
+
+# ---- Parquet and Arrow -----------------------------------------------------------------------------------------------
+
+
+def columnar_batches(
+    source: Any,
+    format: str,
+    file: str,
+    table: Table,
+    warned: set[str],
+    on_schema: Callable[[pa.Schema], Any] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet or Arrow file: the columns that are wanted, by name.
+
+    Timestamps that know no zone are taken as UTC, with one warning a column.
+
+    Args:
+        source: an open file; one that can't seek is copied into a temporary one.
+        format: "parquet" or "arrow".
+        file: its name, for errors.
+        warned: columns that were warned about; more are added.
+        on_schema: is given the file's schema before the first row.
+
+    Raises:
+        FormatError: another format, a broken file. FileError: columns of which none is the stream's.
+    """
+    require("pyarrow", extra="files", needed_for=f"burler.files ({format.capitalize()})")
+    import pyarrow as pa
+
+    from burler.formats.columnar import record_batches
+
+    naive: set[str] = set()
+
+    def choose(schema: pa.Schema) -> list[str]:
+        table.check(schema.names, file)
+        if on_schema is not None:
+            on_schema(schema)
+        wanted = table.wanted(schema.names)
+        naive.update(name for name in wanted if _in_utc(schema.field(name).type) != schema.field(name).type)
+        for name in sorted(naive - warned):
+            logger.warning("file '%s': the timestamps of column '%s' have no zone; they are taken as UTC.", file, name)
+        warned.update(naive)
+        return wanted
+
+    for batch in record_batches(source, format, choose):
+        if naive:
+            names = batch.schema.names
+            columns = [
+                column.cast(_in_utc(column.type)) if name in naive else column
+                for name, column in zip(names, batch.columns, strict=True)
+            ]
+            batch = pa.RecordBatch.from_arrays(columns, names=names)
+        yield batch
+
+
+def _in_utc(kind: pa.DataType) -> pa.DataType:
+    """The type with UTC in each timestamp that has no zone, at every depth."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind) and kind.tz is None:
+        return pa.timestamp(kind.unit, "UTC")
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_in_utc(field.type)) for field in kind])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        make = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return make(kind.value_field.with_type(_in_utc(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, kind.item_field.with_type(_in_utc(kind.item_type)))
+    return kind
+
+
+# ---- JSON: rows never become dicts here ------------------------------------------------------------------------------
+
+
+def _json_pages(source: Any, options: Options, *, may_be_document: bool) -> Iterator[JsonPage]:
+    if may_be_document:
+        source = _Peeked(source)
+        # A first line that is an object by itself, and more below: JSON lines, whatever the name says.
+        line = None if options.records_path else _FIRST_LINE.match(source.ahead.removeprefix(_BOM))
+        if line is None or why_no_object(line[1], allow_nan=True):
+            yield _document(source, options)
+            return
+    for lines, _ in json_lines(source, most_line_bytes=options.max_line_bytes, allow_nan=True):
+        yield JsonPage(lines, ())
+
+
+class _Peeked:
+    """A source whose first bytes were looked at."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self.ahead: bytes = source.read(_SNIFFED_BYTES)
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        if not self.ahead:
+            piece: bytes = self._source.read(size)
+            return piece
+        piece, self.ahead = self.ahead[:size], self.ahead[size:]
+        return piece
+
+
+def _document(source: Any, options: Options) -> JsonPage:
+    """A file that is one JSON document: an array of rows, an object that leads to them, or one row."""
+    parts, size = [], 0
+    while block := source.read(PIECE_BYTES):
+        parts.append(block)
+        size += len(block)
+        if size > options.max_document_bytes:
+            most = f"{options.max_document_bytes:,}"
+            raise FormatError(
+                f"it is a JSON document of more than {most} bytes, which is read as a whole", "", "document"
+            )
+    page = JsonPage(b"".join(parts).removeprefix(_BOM), options.records_path)
+    if not page.data.strip():
+        raise FormatError("it is empty; a JSON document should be there")
+    try:
+        page.data.decode()
+        if all(bytes(row).startswith(b"{") for row in _raw_rows(page)):
+            return page
+    except (msgspec.DecodeError, UnicodeError, RecursionError, KeyError):
+        pass
+    try:
+        json_rows(page)  # it knows what is wrong, and takes NaN
+    except PageError as error:
+        raise FormatError(str(error)) from None
+    return page
+
+
+def _raw_rows(page: JsonPage) -> list[msgspec.Raw]:
+    """The rows of a page, each as it is written.
+
+    Raises:
+        msgspec.DecodeError, RecursionError: it is broken. KeyError: its path leads nowhere.
+    """
+    data: Any = page.data
+    if not page.records_path and data.lstrip().startswith(b"{"):
+        try:
+            return _lines(data)
+        except msgspec.DecodeError:
+            return [_object(data)]  # over several lines
+    for name in page.records_path or ():
+        data = _fields(data)[name]
+    return [] if bytes(data).strip() == b"null" else _list(data)
+
+
+# ---- columns that say where a row comes from -------------------------------------------------------------------------
+
+
+class _Adder:
+    """Adds columns to the pages of one file; counts its rows.
+
+    Args:
+        label: the file's name as rows show it.
+    """
+
+    def __init__(self, names: tuple[str, ...], file: File, label: str) -> None:
+        self._names, self._label, self._modified = names, label, file.modified_at
+        self._row = 0
+
+    def page(self, page: Any) -> Any:
+        """A page with the columns.
+
+        Raises:
+            FileError: an Arrow page that has such a column, a JSON page with something that is no JSON.
+        """
+        if not self._names:
+            return page
+        return self._json(page) if isinstance(page, JsonPage) else self._arrow(page)
+
+    def _arrow(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        own = next((name for name in self._names if name in batch.schema.names), None)
+        if own is not None:
+            raise FileError(f"file '{self._label}' has a column '{own}' of its own: leave '{own}' out of add=(...).")
+        first, count = self._row + 1, batch.num_rows
+        self._row += count
+        made = {
+            "_file": lambda: pa.repeat(pa.scalar(self._label, pa.string()), count),
+            "_row": lambda: pa.array(range(first, first + count), pa.int64()),
+            "_modified": lambda: pa.repeat(pa.scalar(self._modified, pa.timestamp("us", "UTC")), count),
+        }
+        columns = [*batch.columns, *(made[name]() for name in self._names)]
+        return pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, *self._names])
+
+    def _json(self, page: JsonPage) -> JsonPage:
+        fixed = {"_file": self._label, "_modified": self._modified}
+        begin = b"{" + b"".join(
+            _encode(name) + b":" + _encode(fixed[name]) + b"," for name in self._names if name in fixed
+        )
+        try:
+            rows = _raw_rows(page)
+        except msgspec.DecodeError as error:
+            raise FileError(
+                f"file '{self._label}' holds something that is no JSON ({error}): leave add=(...) out to read it."
+            ) from None
+        parts = []
+        for row in rows:
+            self._row += 1
+            added = begin + (b'"_row":%d,' % self._row if "_row" in self._names else b"")
+            inside = bytes(row).lstrip()[1:]
+            parts.append((added[:-1] if inside.lstrip().startswith(b"}") else added) + inside)
+        return JsonPage(b"[" + b",".join(parts) + b"]", ())
