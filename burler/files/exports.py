@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import tempfile
@@ -15,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
-from burler.clock import FunctionClock
+from burler.clock import Clock, FunctionClock
 from burler.context import StreamRun, running
 from burler.errors import BurlerError, DeclarationError, FileError, HttpError, NotFoundError
 from burler.extras import require
@@ -132,65 +131,70 @@ def export(
         max_document_bytes=max_document_bytes,
         max_unpacked_bytes=max_unpacked_bytes,
     )
+    for name, seconds in (
+        ("poll_seconds", poll_seconds),
+        ("longest_poll_seconds", longest_poll_seconds),
+        ("limit_seconds", limit_seconds),
+    ):
+        if not seconds > 0:
+            raise DeclarationError(f"burler.files.export: {name}={seconds!r}; it is more than 0.")
+    if not backoff >= 1:
+        raise DeclarationError(f"burler.files.export: backoff={backoff!r}; it is 1 or more.")
+    for name, function in (("request", request), ("ready", ready)):
+        if not callable(function):
+            raise DeclarationError(f"burler.files.export: {name} is a function, not {type(function).__name__}.")
+    if not callable(download) and not hasattr(download, "download"):
+        raise DeclarationError("burler.files.export: download is a burler.http.Client or a function (part, path).")
     if keep_job and (not isinstance(what, str) or what in ("", _UNNAMED)):
         raise DeclarationError(
             "burler.files.export: keep_job needs what='...': a job that an earlier run asked for is found by it, so it "
             "says what is asked for, with its parameters."
         )
-    asked = _Export(
-        what,
-        request,
-        ready,
-        download,
-        cancel,
-        poll_seconds,
-        backoff,
-        longest_poll_seconds,
-        limit_seconds,
-        options,
-        folder,
-        max_download_bytes,
-        sleep,
-        monotonic,
-    )
-    return _pages(asked, stream, keep_seconds if keep_job else 0.0, now)
+    clock = FunctionClock(sleep=sleep, monotonic=monotonic, now=now)
+    read = partial(_read, options, partial(_fetch, download, max_download_bytes), folder)
 
+    def asked() -> Job:
+        job = request()
+        if job is None:
+            raise DeclarationError("burler.files.export: request() gave None; it gives the job, such as its id.")
+        logger.info("export: %s was asked for.", what)
+        return job
 
-def _pages(asked: _Export, stream: StreamRun | None, keep_seconds: float, now: Callable[[], float]) -> Iterator[Any]:
-    run = stream if stream is not None else running()
-    if not keep_seconds:
-        job = asked.job()
+    def parts_of(job: Job) -> list[Part]:
+        pauses = _pauses(poll_seconds, backoff, longest_poll_seconds)
+        return _wait(partial(ready, job), what, pauses, limit_seconds, clock)
+
+    def pages() -> Iterator[Any]:
+        run = stream if stream is not None else running()
+        if not (keep_job and keep_seconds):
+            job = asked()
+            try:
+                parts = parts_of(job)
+            except BaseException:
+                if cancel is not None:
+                    _give_up(partial(cancel, job), what)
+                raise
+            yield from read(parts, run)
+            return
+        if run is None:
+            raise DeclarationError("burler.files.export: keep_job needs a running stream: export(stream=stream, ...).")
+        kept = _Kept(run, what, keep_seconds, clock)
         try:
-            parts = asked.wait(job)
-        except BaseException:
-            asked.give_up(job)
+            yield from read(kept.parts(asked, parts_of), run)
+        except BaseException as error:
+            if not _is_passing(error):
+                kept.forget()
             raise
-        yield from asked.read(parts, run)
-        return
-    if run is None:
-        raise DeclarationError("burler.files.export: keep_job needs a running stream: export(stream=stream, ...).")
-    kept = _Kept(run, asked.what, keep_seconds, now)
-    try:
-        yield from asked.read(_wait_for_kept(asked, kept), run)
-    except BaseException as error:
-        if not _is_passing(error):
-            kept.forget()
-        raise
-    kept.done()
+        kept.done()
+
+    return pages()
 
 
-def _wait_for_kept(asked: _Export, kept: _Kept) -> list[Part]:
-    """Wait for a job that stands in the state; one of an earlier run that is gone is asked for once more."""
-    taken_up = kept.job()
-    if taken_up is not None:
-        logger.info("export: %s: the job that the last run asked for is waited for.", asked.what)
-        try:
-            return asked.wait(taken_up)
-        except NotFoundError:
-            logger.warning("export: %s: the job of the last run is gone; it is asked for anew.", asked.what)
-    job = asked.job()
-    kept.keep(job)
-    return asked.wait(job)
+# ---- waiting ---------------------------------------------------------------------------------------------------------
+
+
+class _TooLong(FileError):
+    """A job was not ready in time."""
 
 
 def _is_passing(error: BaseException) -> bool:
@@ -200,179 +204,71 @@ def _is_passing(error: BaseException) -> bool:
     return isinstance(error, _TooLong) or not isinstance(error, Exception)
 
 
-class _TooLong(FileError):
-    """A job was not ready in time."""
+def _pauses(seconds: float, backoff: float, longest: float) -> Iterator[float]:
+    while True:
+        yield seconds
+        seconds = min(seconds * backoff, longest)
 
 
-@dataclass(frozen=True, slots=True)
-class _Export:
-    """What ``export`` was asked for."""
+def _wait(ready: Callable[[], Any], what: str, pauses: Iterator[float], limit: float, clock: Clock) -> list[Part]:
+    """Look at a job until it is done, less and less often.
 
-    what: str
-    request: Callable[[], Any]
-    ready: Callable[[Any], Any]
-    download: Any
-    cancel: Callable[[Any], Any] | None
-    poll_seconds: float
-    backoff: float
-    longest_poll_seconds: float
-    limit_seconds: float
-    options: Options
-    folder: str | Path | None
-    max_download_bytes: int | None
-    sleep: Callable[[float], Any]
-    monotonic: Callable[[], float]
-
-    def __post_init__(self) -> None:
-        for name in ("poll_seconds", "longest_poll_seconds", "limit_seconds"):
-            if not getattr(self, name) > 0:
-                raise DeclarationError(f"burler.files.export: {name}={getattr(self, name)!r}; it is more than 0.")
-        if not self.backoff >= 1:
-            raise DeclarationError(f"burler.files.export: backoff={self.backoff!r}; it is 1 or more.")
-        for name in ("request", "ready"):
-            if not callable(getattr(self, name)):
-                kind = type(getattr(self, name)).__name__
-                raise DeclarationError(f"burler.files.export: {name} is a function, not {kind}.")
-        if not callable(self.download) and not hasattr(self.download, "download"):
-            raise DeclarationError("burler.files.export: download is a burler.http.Client or a function (part, path).")
-
-    def job(self) -> Any:
-        """Ask for the export."""
-        job = self.request()
-        if job is None:
-            raise DeclarationError("burler.files.export: request() gave None; it gives the job, such as its id.")
-        logger.info("export: %s was asked for.", self.what)
-        return job
-
-    def wait(self, job: Any) -> list[Part]:
-        """Look at a job until it is done, less and less often.
-
-        Raises:
-            FileError: it is not for longer than ``limit_seconds``. And whatever ``ready`` raises.
-        """
-        begun, pause, looks = self.monotonic(), self.poll_seconds, 1
-        while (found := self.ready(job)) is None:
-            seconds = self.monotonic() - begun
-            if seconds >= self.limit_seconds:
-                times = "once" if looks == 1 else f"{looks} times"
-                raise _TooLong(
-                    f"export: {self.what} was not ready after {seconds:,.0f} seconds; it was looked at {times}.\n"
-                    "  Ask for less at a time, or raise limit_seconds."
-                )
-            FunctionClock(sleep=self.sleep, monotonic=self.monotonic).pause(min(pause, self.limit_seconds - seconds))
-            pause = min(pause * self.backoff, self.longest_poll_seconds)
-            looks += 1
-        several = found if isinstance(found, list | tuple) else [found]
-        parts = [Part(one) if isinstance(one, str) and one else one for one in several]
-        wrong = [type(one).__name__ for one in parts if not isinstance(one, Part)]
-        if wrong:
-            raise DeclarationError(
-                "burler.files.export: ready(job) gives None, a URL, a burler.files.Part or a list of these, "
-                f"not {wrong[0]}."
+    Raises:
+        FileError: it is not within the limit, in seconds. And whatever ``ready`` raises.
+    """
+    begun, looks = clock.monotonic(), 1
+    while (found := ready()) is None:
+        seconds = clock.monotonic() - begun
+        if seconds >= limit:
+            times = "once" if looks == 1 else f"{looks} times"
+            raise _TooLong(
+                f"export: {what} was not ready after {seconds:,.0f} seconds; it was looked at {times}.\n"
+                "  Ask for less at a time, or raise limit_seconds."
             )
-        return parts
-
-    def give_up(self, job: Any) -> None:
-        """Nobody waits for a job any more."""
-        if self.cancel is None:
-            return
-        try:
-            self.cancel(job)
-        except Exception as error:
-            logger.warning("export: %s could not be cancelled: %s", self.what, shown(str(error)))
-
-    def read(self, parts: list[Part], run: StreamRun | None) -> Iterator[Any]:
-        """The pages of what was made."""
-        table = table_of(run)
-        for part in parts:
-            with self._downloaded(part) as (file, kind):
-                given = self.options
-                packing = given.compression or _packing(Path(file.path)) or "none"
-                kind = given.format or given.holds(part.label) or kind
-                options = replace(given, format=kind, compression=packing)
-                options.check(file)
-                if run is not None:
-                    run.tally.add("files")
-                yield from Contents(options, table).pages(file)
-
-    @contextlib.contextmanager
-    def _downloaded(self, part: Part) -> Iterator[tuple[File, str | None]]:
-        """A part as a file, and what it holds by its media type. The file is gone afterwards, whatever happens.
-
-        Raises:
-            FileError: it is not as its maker says, or too big. And whatever the download raises.
-        """
-        with tempfile.TemporaryDirectory(prefix="burler-export-", dir=self.folder) as place:
-            path = Path(place, "part")
-            fetch = getattr(self.download, "download", None)
-            if fetch is None:
-                headers = self.download(part, path)
-            else:
-                headers = fetch(part.url, path, max_bytes=self.max_download_bytes)
-            if not path.is_file():
-                raise FileError(f"export '{shown(part.label)}': download(part, path) wrote no file.")
-            _check(part, path, self.max_download_bytes)
-            known = headers.items() if isinstance(headers, Mapping) else ()
-            media_type = next((str(value) for name, value in known if str(name).lower() == "content-type"), "")
-            store = require("fsspec", extra="files", needed_for="burler.files.export").filesystem("file")
-            file = File(str(path), part.label, path.stat().st_size, None, store=store, title=part.label)
-            yield file, None if format_of(part.label) else format_of_media_type(media_type)
+        clock.pause(min(next(pauses), limit - seconds))
+        looks += 1
+    several = found if isinstance(found, list | tuple) else [found]
+    parts = [Part(one) if isinstance(one, str) and one else one for one in several]
+    wrong = [type(one).__name__ for one in parts if not isinstance(one, Part)]
+    if wrong:
+        raise DeclarationError(
+            "burler.files.export: ready(job) gives None, a URL, a burler.files.Part or a list of these, "
+            f"not {wrong[0]}."
+        )
+    return parts
 
 
-def _check(part: Part, path: Path, max_bytes: int | None) -> None:
-    size, name = path.stat().st_size, shown(part.label)
-    if max_bytes is not None and size > max_bytes:
-        raise FileError(f"export '{name}' has {size:,} bytes; max_download_bytes is {max_bytes:,}.")
-    if part.size_bytes is not None and size != part.size_bytes:
-        raise FileError(f"export '{name}' came with {size:,} bytes, and should have {part.size_bytes:,}.")
-    for kind, wanted in (("sha256", part.sha256), ("md5", part.md5)):
-        if wanted is None:
-            continue
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, partial(hashlib.new, kind, usedforsecurity=False)).hexdigest()
-        if found != wanted.strip().lower():
-            raise FileError(f"export '{name}' came damaged: its {kind} is {found}, and should be {wanted}.")
-
-
-def _packing(path: Path) -> str | None:
-    """How a file is packed, by its first bytes: on the way, a client may have unpacked what its name calls packed."""
-    with path.open("rb") as file:
-        found = kind_of(file.read(HEAD_BYTES))
-    return found if found in COMPRESSIONS.values() else None
+def _give_up(cancel: Callable[[], Any], what: str) -> None:
+    """Nobody waits for a job any more."""
+    try:
+        cancel()
+    except Exception as error:
+        logger.warning("export: %s could not be cancelled: %s", what, shown(str(error)))
 
 
 class _Kept:
     """A job in ``stream.state``, until its rows are out."""
 
-    def __init__(self, run: StreamRun, what: str, keep_seconds: float, now: Callable[[], float]) -> None:
-        self._run, self._what, self._seconds, self._now = run, what, keep_seconds, now
+    def __init__(self, run: StreamRun, what: str, keep_seconds: float, clock: Clock) -> None:
+        self._run, self._what, self._seconds, self._clock = run, what, keep_seconds, clock
 
-    def _jobs(self) -> dict[str, Any]:
-        jobs = self._run.state.get(_KEY)
-        return dict(jobs) if isinstance(jobs, dict) else {}
-
-    def job(self) -> Any:
-        """The job of an earlier run, if the same was asked for and it is not too old; None else. Others that are too
-        old are forgotten."""
-        jobs = {what: entry for what, entry in self._jobs().items() if self._is_young(entry)}
-        self._put(jobs)
-        return jobs[self._what]["job"] if self._what in jobs else None
-
-    def _is_young(self, entry: Any) -> bool:
-        at = entry.get("at") if isinstance(entry, dict) and "job" in entry else None
-        return isinstance(at, int | float) and self._now() - at < self._seconds
-
-    def keep(self, job: Any) -> None:
-        """Put a job into the state, and let a STATE come now: the wait may be long."""
-        self._put({**self._jobs(), self._what: {"job": job, "at": round(self._now())}})
-        self._now_out()
+    def parts(self, asked: Callable[[], Any], parts_of: Callable[[Any], list[Part]]) -> list[Part]:
+        """Wait for the job of an earlier run, if the same was asked for and it is not too old; one that is gone is
+        asked for once more."""
+        entry: Any = self._jobs().get(self._what)
+        if self._is_young(entry):
+            logger.info("export: %s: the job that the last run asked for is waited for.", self._what)
+            try:
+                return parts_of(entry["job"])
+            except NotFoundError:
+                logger.warning("export: %s: the job of the last run is gone; it is asked for anew.", self._what)
+        job = asked()
+        self._save({self._what: {"job": job, "at": round(self._clock.time())}})  # now: the wait may be long
+        return parts_of(job)
 
     def forget(self) -> None:
         """Its rows are out, or there will be none."""
-        jobs = self._jobs()
-        jobs.pop(self._what, None)
-        self._put(jobs)
-        self._now_out()
+        self._save({})
 
     def done(self) -> None:
         """Its rows are out.
@@ -387,13 +283,80 @@ class _Kept:
                 "in one run of its function, and keep_job finds a job by it.\n  Name each: what='orders of 2024'."
             )
 
-    def _now_out(self) -> None:
-        """Have the state taken as it stands here."""
-        if not self._run.manual:
-            self._run.save_bookmark()
+    def _jobs(self) -> dict[str, Any]:
+        jobs = self._run.state.get(_KEY)
+        return dict(jobs) if isinstance(jobs, dict) else {}
 
-    def _put(self, jobs: dict[str, Any]) -> None:
-        if jobs:
+    def _is_young(self, entry: Any) -> bool:
+        at = entry.get("at") if isinstance(entry, dict) and "job" in entry else None
+        return isinstance(at, int | float) and self._clock.time() - at < self._seconds
+
+    def _save(self, own: dict[str, Any]) -> None:
+        """Put the job into the state, or take it out, and have that taken as it stands here. Others that are too old
+        are forgotten."""
+        others = {what: entry for what, entry in self._jobs().items() if what != self._what and self._is_young(entry)}
+        if jobs := {**others, **own}:
             self._run.state[_KEY] = jobs
         else:
             self._run.state.pop(_KEY, None)
+        if not self._run.manual:
+            self._run.save_bookmark()
+
+
+# ---- fetching and reading --------------------------------------------------------------------------------------------
+
+
+def _read(
+    options: Options,
+    fetch: Callable[[Part, Path], str | None],
+    folder: str | Path | None,
+    parts: list[Part],
+    run: StreamRun | None,
+) -> Iterator[Any]:
+    """The pages of what was made. A file is gone afterwards, whatever happens."""
+    table = table_of(run)
+    store = require("fsspec", extra="files", needed_for="burler.files.export").filesystem("file")
+    for part in parts:
+        with tempfile.TemporaryDirectory(prefix="burler-export-", dir=folder) as place:
+            path = Path(place, "part")
+            kind = fetch(part, path)
+            with path.open("rb") as stored:  # a client may have unpacked what its name calls packed
+                first = kind_of(stored.read(HEAD_BYTES))
+            found = replace(
+                options,
+                format=options.format or options.holds(part.label) or kind,
+                compression=options.compression or (first if first in COMPRESSIONS.values() else "none"),
+            )
+            file = File(str(path), part.label, path.stat().st_size, None, store=store, title=part.label)
+            found.check(file)
+            if run is not None:
+                run.tally.add("files")
+            yield from Contents(found, table).pages(file)
+
+
+def _fetch(download: Any, max_bytes: int | None, part: Part, path: Path) -> str | None:
+    """Fetch a part; gives what it holds by its media type, where its name does not say.
+
+    Raises:
+        FileError: it is not as its maker says, or too big. And whatever the download raises.
+    """
+    fetch, name = getattr(download, "download", None), shown(part.label)
+    headers = download(part, path) if fetch is None else fetch(part.url, path, max_bytes=max_bytes)
+    if not path.is_file():
+        raise FileError(f"export '{name}': download(part, path) wrote no file.")
+    size = path.stat().st_size
+    if max_bytes is not None and size > max_bytes:
+        raise FileError(f"export '{name}' has {size:,} bytes; max_download_bytes is {max_bytes:,}.")
+    if part.size_bytes is not None and size != part.size_bytes:
+        raise FileError(f"export '{name}' came with {size:,} bytes, and should have {part.size_bytes:,}.")
+    for kind, wanted in (("sha256", part.sha256), ("md5", part.md5)):
+        if wanted is None:
+            continue
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, partial(hashlib.new, kind, usedforsecurity=False)).hexdigest()
+        if found != wanted.strip().lower():
+            raise FileError(f"export '{name}' came damaged: its {kind} is {found}, and should be {wanted}.")
+    if format_of(part.label) or not isinstance(headers, Mapping):
+        return None
+    types = (str(value) for name, value in headers.items() if str(name).lower() == "content-type")
+    return format_of_media_type(next(types, ""))

@@ -61,18 +61,15 @@ class Progress:
         """The name of the last file that another tool took (kamu's ``odf/etag``); None without one."""
         self.known = False
         """Whether an earlier run has left word."""
-        self._load()
-
-    def _load(self) -> None:
         if self._states is None:
             return
-        if not self._states.claim(self._of, source=self._source):
+        if not self._states.claim(of, source=source):
             raise BurlerError(
-                f"stream '{self._name}': burler.files.read: its source '{self._source}' stands for other files (or "
-                "another resource) already, whose entry in the state it would replace.\n"
+                f"stream '{self._name}': burler.files.read: its source '{source}' stands for other files (or another "
+                "resource) already, whose entry in the state it would replace.\n"
                 "  Name each: burler.files.read(..., source='...')."
             )
-        value = self._states.get(KIND, source=self._source, of=self._of)
+        value = self._states.get(KIND, source=source, of=of)
         if value is not None:
             saved = parse(value)
             self.known = saved is not None
@@ -80,8 +77,9 @@ class Progress:
             self._read = dict.fromkeys(digests)
             return
         self._say_what_does_not_count()
-        self.mark = _foreign(self._states, self._source, self._of)
-        self.known = self.mark is not None
+        mark: str | None = self._states.get(ETAG, source=source, of=of, foreign=True)  # it does not say of what it is
+        if mark and mark.strip() and not mark.startswith(('"', "W/")):  # those are validators of HTTP, no names
+            self.mark, self.known = mark, True
 
     def _say_what_does_not_count(self) -> None:
         """Files come again that were read before: nobody else would say why."""
@@ -98,7 +96,8 @@ class Progress:
     def is_read(self, file: File) -> bool:
         """Whether a file, as it is now, was read before."""
         if self.mark is not None:
-            return _at_or_before(file, self.mark)
+            # It sorts at or before that name; by its path below the pattern if the name has folders in it.
+            return (file.name if "/" in self.mark else file.name.rpartition("/")[2]) <= self.mark
         return file.digest in self._read
 
     @property
@@ -149,14 +148,11 @@ class Progress:
         """Hand over what was read to the stream, if it has changed; whether it has."""
         if self._states is None or not self._unsaved:
             return False
-        self._states.set(KIND, self.value(), source=self._source, of=self._of)
+        found = {"files": len(self._read), "last": self._last, "read": "".join(self._read)}
+        value = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+        self._states.set(KIND, value, source=self._source, of=self._of)
         self._unsaved = False
         return True
-
-    def value(self) -> str:
-        """What is saved."""
-        found = {"files": len(self._read), "last": self._last, "read": "".join(self._read)}
-        return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
 def parse(value: str) -> tuple[list[str], str] | None:
@@ -170,16 +166,3 @@ def parse(value: str) -> tuple[list[str], str] | None:
         logger.warning("files: the state does not say which files were read; all of them are read.")
         return None
     return [read[i : i + _LETTERS] for i in range(0, len(read), _LETTERS)], str(found.get("last") or "")
-
-
-def _foreign(states: Any, source: str, of: str) -> str | None:
-    """The file name that another tool has left as ``odf/etag``. Its states do not say what they speak of."""
-    found: str | None = states.get(ETAG, source=source, of=of, foreign=True)
-    if found is None or not found.strip() or found.startswith(('"', "W/")):  # a validator of HTTP, no name
-        return None
-    return found
-
-
-def _at_or_before(file: File, mark: str) -> bool:
-    """Whether a file sorts at or before a name, by its path below the pattern if the name has folders in it."""
-    return (file.name if "/" in mark else file.name.rpartition("/")[2]) <= mark

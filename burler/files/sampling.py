@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import islice
 from typing import Any
 
 from burler.errors import DataError, DeclarationError, FileError
@@ -17,6 +16,7 @@ from burler.pages import JsonPage, PageError
 from burler.pipeline.yielded import rows_of
 from burler.records.columns.from_csv import narrowing
 from burler.schema.infer import DEFAULT_FORMATS, DEFAULT_MAP_KEYS, Inference
+from burler.schema_tree import types_of
 from burler.storage.find import File, find
 from burler.storage.location import shown
 
@@ -137,32 +137,23 @@ def _few(pages: Iterator[Any], rows: int) -> Iterator[Any]:
 
 def _typed(batch: Any, csv: Csv) -> Iterator[dict[str, Any]]:
     """Rows of text with numbers and truth values where a whole column is such."""
-    columns = {name: _column(batch.column(i), csv) for i, name in enumerate(batch.schema.names)}
-    for values in zip(*columns.values(), strict=True):
-        yield dict(zip(columns, values, strict=True))
+    names = batch.schema.names
+    for values in zip(*(_column(column, csv) for column in batch.columns), strict=True):
+        yield dict(zip(names, values, strict=True))
 
 
 def _column(column: Any, csv: Csv) -> list[Any]:
-    texts: list[str | None] = column.to_pylist()
-    known = [text for text in texts if text is not None and text not in csv.null_values]
-    if not known:
-        return [None] * len(texts)
-    make: Callable[[str], Any] | None = None
-    if all(map(_WHOLE.fullmatch, known)):
-        make = int
-    elif all(map(_NUMBER.fullmatch, known)):
-        make = Decimal
-    elif set(known) <= {*csv.true_values, *csv.false_values}:
-        make = set(csv.true_values).__contains__
-    if make is not None:
-        return [None if text is None or text in csv.null_values else make(text) for text in texts]
-    return _dated(column, texts, csv)
-
-
-def _dated(column: Any, texts: list[Any], csv: Csv) -> list[Any]:
-    """Text; date-times without a zone with the one that the author named."""
+    texts = [None if text in csv.null_values else text for text in column.to_pylist()]
+    known = {text for text in texts if text is not None}
+    for kind, is_such in (
+        (int, _WHOLE.fullmatch),
+        (Decimal, _NUMBER.fullmatch),
+        (set(csv.true_values).__contains__, {*csv.true_values, *csv.false_values}.__contains__),
+    ):
+        if all(map(is_such, known)):
+            return [None if text is None else kind(text) for text in texts]
     if csv.zone is None:
-        return texts
+        return column.to_pylist()  # type: ignore[no-any-return]
     import pyarrow as pa
 
     narrow = narrowing({"properties": {"it": {"type": ["null", "string"], "format": "date-time"}}}, csv.words())
@@ -178,32 +169,22 @@ def _widen(found: dict[str, Any], more: Mapping[str, Any], file: File) -> None:
     """
     for name, node in more.items():
         before = found.setdefault(name, node)
-        if before == node or not node.get("type"):
+        first, second = set(types_of(before)), set(types_of(node))
+        if before == node or not second:
             continue
-        if not before.get("type"):
+        if not first:
             found[name] = node
             continue
-        first, second = (set(islice(_types(one), 8)) for one in (before, node))
-        null = {"null"} & (first | second)
         kinds = (first | second) - {"null"}
-        if len(kinds) > 1 and kinds != {"integer", "number"}:
+        if kinds == {"integer", "number"}:
+            kinds = {"number"}
+        if len(kinds) > 1:
+            here, there = (" or ".join(sorted(types - {"null"})) or "null" for types in (second, first))
             raise FileError(
-                f"column '{name}' is {_words(second)} in file '{file}' and {_words(first)} in another one.\n"
+                f"column '{name}' is {here} in file '{file}' and {there} in another one.\n"
                 "  Narrow the pattern, or write the schema yourself."
             )
-        if len(kinds) > 1:
-            found[name] = {"type": [*sorted(null), "number"] if null else "number"}
-        elif kinds & {"object", "array"}:
-            found[name] = {**before, **node, "type": [*sorted(null), *kinds] if null else node["type"]}
-        else:
-            same = {key: value for key, value in before.items() if node.get(key) == value}
-            found[name] = {**same, "type": [*sorted(null), *kinds] if null else node["type"]}
-
-
-def _types(node: Mapping[str, Any]) -> Iterator[str]:
-    named = node["type"]
-    yield from [named] if isinstance(named, str) else named
-
-
-def _words(types: set[str]) -> str:
-    return " or ".join(sorted(types - {"null"})) or "null"
+        types = [*sorted({"null"} & (first | second)), *kinds]
+        same = {key: value for key, value in before.items() if node.get(key) == value}
+        same = {**before, **node} if kinds & {"object", "array"} else same
+        found[name] = {**same, "type": types if len(types) > 1 else types[0]}
