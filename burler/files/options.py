@@ -13,7 +13,7 @@ from burler.formats.csv import Dialect
 from burler.formats.names import COMPRESSIONS, format_of, split_name
 from burler.numbers import is_count
 from burler.paths import path_of
-from burler.records.columns.from_csv import Words
+from burler.records.columns.from_csv import CellWords
 from burler.storage.find import File
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
@@ -118,9 +118,9 @@ class Csv:
             skip_lines=self.skip_rows,
         )
 
-    def words(self) -> Words:
+    def words(self) -> CellWords:
         """What cells mean."""
-        return Words(self.null_values, self.true_values, self.false_values, self.zone)
+        return CellWords(self.null_values, self.true_values, self.false_values, self.zone)
 
 
 def _names(given: Any) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ it was. Of numbers and texts whose columns in Parquet are narrower a column know
 it.
 
 ``narrowing`` makes columns of Arrow of them instead, for files of others: what their cells mean the author says
-(``Words``), and what can't be had without a guess stays text, for the shaper to say which row does not fit. So neither
-takes the other's spellings.
+(``CellWords``), and what can't be had without a guess stays text, for the shaper to say which row does not fit. So
+neither takes the other's spellings.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class CellWords:
     """What cells of other programs' files mean.
 
     Attributes:
@@ -260,7 +260,7 @@ class Words:
     zone: str | None = None
 
 
-def narrowing(schema: Mapping[str, Any], words: Words) -> Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]:
+def narrowing(schema: Mapping[str, Any], words: CellWords) -> Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]:
     """A function that makes numbers, truth values and date-times of a batch of text, as far as a stream's schema asks
     for them and nothing is lost. It gives the rows in order, in several batches where a truth value is none: such a row
     stands alone, as text."""
@@ -298,7 +298,7 @@ def narrowing(schema: Mapping[str, Any], words: Words) -> Callable[[pa.RecordBat
     return parts
 
 
-def _narrow(node: SchemaNode, words: Words) -> Callable[[Any], Any] | None:
+def _narrow(node: SchemaNode, words: CellWords) -> Callable[[Any], Any] | None:
     """What makes of a field's column of text one of the same length; None: it stays as it is."""
     import pyarrow as pa
     import pyarrow.compute as pc
