@@ -89,7 +89,12 @@ class Came(KeyRange):
 
     def __init__(self, key: str | None, key_format: str | None) -> None:
         super().__init__(key_format)
-        self.key, self.count = key, 0
+        self.key = key
+        self.begin()
+
+    def begin(self) -> None:
+        """A further try of the call: only its rows count."""
+        self.count = 0
         self._values: list[Any] = []
 
     def count_row(self, row: Mapping[str, Any]) -> None:
@@ -355,12 +360,15 @@ class Task:
         whose bookmark speaks for all that comes in its run."""
         return name in self.children or (self.line.has_children and name == self.line.root)
 
-    def release(self, states: Snapshot) -> bool:
-        """What belongs to all rows so far is out. True if the author has asked for a STATE among them."""
+    def release(self, states: Snapshot) -> None:
+        """What belongs to all rows so far is out."""
         pending, self.pending = self.pending, []
         for act in pending:
             act()
         self.keep_states(states)
+
+    def takes_save(self) -> bool:
+        """Whether the author has asked for a STATE among the rows that were released."""
         asked, self._save_asked = self._save_asked, False
         return asked
 

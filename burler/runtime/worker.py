@@ -248,8 +248,7 @@ class Worker:
                 self._release(task, ends=ends)
         if error is not None:
             raise Raised(error)
-        if self.told:
-            raise Halted  # it has ended since it was told to: that says nothing about the rows it has not given
+        self._check_told()
         self._pulls.clear()
 
     def _states(self, task: Task) -> Snapshot:
@@ -489,6 +488,8 @@ class Worker:
                         child.run.state = msgspec.json.decode(state)
                         again = self._set_up_call(child, spec, error, tries, row, above)
                         bookmark = child.first_bookmark if again is None else again
+                        if child.name in came:
+                            came[child.name].begin()
                         continue
                 except StreamError as setup_failed:
                     failed = setup_failed
@@ -564,18 +565,40 @@ class Worker:
 
     def _release(self, task: Task, *, ends: bool) -> None:
         """What belongs to the rows of a lot is out, once all of it is written: the bookmark may pass them. ``ends``:
-        nothing follows. No thread of the author's emits a parent in between."""
+        nothing follows. No thread of the author's emits a parent in between; while that is seen to, nothing is written
+        and no function of the author's is called, for which such a thread might wait."""
         while True:
-            states = self._states(task)
-            with task.emitting:
-                if not any(task.emitted.values()):
-                    if ends:
+            self._check_told()
+            if ends:
+                with task.emitting:
+                    if not any(task.emitted.values()):
                         self.task = None  # what a thread of the author's emits from here on is refused
-                    self._flush(task, states=states, released=True, ends=ends)
-                    return
-                lot = self._lot(task)
-                lot.rows.extend(pair for name in list(task.emitted) for pair in task.emitted.pop(name))
+            states = self._states(task)
+            self._flush(task)
+            with self._engine.lock:
+                self.writing.guarded(task, lambda: self.writing.ask(task))
+                with task.emitting:
+                    lot = self._lot(task)
+                    lot.rows.extend(pair for name in list(task.emitted) for pair in task.emitted.pop(name))
+                    if not lot.rows:
+                        self.writing.guarded(task, partial(task.release, states))
+                        if ends:
+                            self._end(task, states)
+                if not lot.rows:
+                    if task.takes_save():
+                        self._sync.save_state()
+                    self._sync.save_if_due()
+            if task.error is not None:
+                raise TaskFailed
+            if not lot.rows:
+                self._acknowledge()
+                return
             self._go_through(task, task.root, lot, {})
+
+    def _check_told(self) -> None:
+        """A call that has ended since it was told to says nothing about the rows that it has not given."""
+        if self.told:
+            raise Halted
 
     # ---- writing ---------------------------------------------------------------------------------------
 
@@ -584,12 +607,11 @@ class Worker:
             return True
         return len(self._buffer) >= self._page_rows
 
-    def _flush(self, task: Task, *, states: Snapshot | None = None, released: bool = False, ends: bool = False) -> None:
+    def _flush(self, task: Task, *, states: Snapshot | None = None, ends: bool = False) -> None:
         """Write what was gathered, and say what that means for the bookmarks.
 
         Args:
             states: what authors keep, as it is true of all rows so far.
-            released: what belongs to all parents so far is among it.
             ends: the function has come to its end.
 
         Raises:
@@ -601,9 +623,7 @@ class Worker:
             if engine.stopper.failure is not None or engine.broken or sync.abandoned or self.abandoned:
                 raise Halted
             self._write_all()
-            if released and states is not None:
-                self.writing.guarded(task, lambda: self.writing.pass_lot(task, states))
-            elif states is not None and task.error is None and not ends:
+            if states is not None and task.error is None and not ends:
                 task.keep_states(states)
             if ends:
                 self._end(task, states)

@@ -12,7 +12,7 @@ import msgspec
 from burler.errors import DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
 from burler.pipeline.pull import not_emitted, refused
 from burler.pipeline.yielded import split
-from burler.runtime.task import Row, Snapshot, Task
+from burler.runtime.task import Row, Task
 from burler.singer.bookmark_values import spelled
 
 if TYPE_CHECKING:
@@ -120,15 +120,13 @@ class Writing:
         if own:
             raise own[0]
 
-    def pass_lot(self, task: Task, states: Snapshot) -> None:
-        """What belongs to the rows of a lot is out: the bookmarks may pass them."""
+    def ask(self, task: Task) -> None:
+        """What belongs to some parents is out: their bookmark functions are told what it was."""
         asked, task.asked = task.asked, []
         for name, row, children in asked:
             outlet = self._sync.outlets.get(name)
             if outlet is not None:
                 task.observe(name, outlet.ask_bookmark(row, children, task.given_to(name)))
-        if task.release(states):
-            self._sync.save_state()
 
     def values_above(self, task: Task, above: Above) -> dict[str, Any]:
         """Where every stream above a call is held whose rows are missing: at its row. What can't be told is left out,

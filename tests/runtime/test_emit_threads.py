@@ -187,3 +187,42 @@ def test_a_parent_that_a_thread_emits_while_others_have_their_turn_is_held_by_it
     assert out.states[-1].get("bookmarks", {}).get("parents", {}).get("key", -1) <= 1
     rest = run_tap(family(False), state=out.states[-1])
     assert {one["parent"] for each in (out, rest) for one in each.records("below")} == {1, 5, 6}
+
+
+def test_a_thread_that_emits_under_a_lock_that_a_hook_wants_stops_nothing():
+    lock, integer = threading.Lock(), {"properties": {"id": {"type": "integer"}}}
+    tap = burler.tap("tap-family")
+
+    @tap.sync("parents", key_properties="id", schema=integer)
+    def parents(stream):
+        ended = threading.Event()
+
+        def emit() -> None:
+            number = 0
+            while not ended.is_set():
+                with lock:
+                    stream.emit_record({"id": number}, stream="emitted")
+                number += 1
+                time.sleep(0.0005)
+
+        thread = threading.Thread(target=emit)
+        thread.start()
+        try:
+            for number in range(30):
+                yield {"id": number}
+        finally:
+            ended.set()
+            thread.join()
+
+    tap.stream("emitted", emitted_by="parents", key_properties="id", schema=integer)
+    tap.sync("children", parent="parents", key_properties="id", schema=integer)(lambda parent: [{"id": parent["id"]}])
+
+    @tap.post_transform("children")
+    def looked_up(record):
+        time.sleep(0.001)
+        with lock:
+            return record
+
+    run = run_tap(tap, {"parent_buffer_rows": 3})
+    assert not run.result.errors
+    assert [row["id"] for row in run.records("children")] == list(range(30))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from families import CHILD, PARENT
 
 import burler
 from burler.testing import run_tap
+from support.internals import signals
 
 
 def test_a_child_that_is_selected_later_gets_its_past():
@@ -125,3 +127,34 @@ def test_a_substream_alone_moves_on_and_the_parent_stays_where_it_was():
     assert {row["parent"] for row in more.records("children")} == {5, 6, 7}
     both = run_tap(keyed(three(9)), state=more.states[-1])
     assert [row["id"] for row in both.records("parents")] == list(range(2, 9))
+
+
+@pytest.mark.parametrize("order", ["none", "asc"])
+def test_a_call_that_ends_since_it_was_told_to_is_not_whole(order: str):
+    """It runs in a thread, where no signal interrupts it, and looks whether it is to end, as docs/tail.md advises."""
+    stopper, integer = signals.Stopper(), {"type": "integer"}
+    tap = burler.tap("tap-family")
+    schema = {"properties": {"part": integer, "key": integer, "n": integer}}
+    tap.partitions("parents")(lambda: [{"part": 0}, {"part": 1}])
+
+    @tap.sync("parents", key_properties=["part", "key"], replication_key="key", order=order, workers=2, schema=schema)
+    def parents(partition, stream):
+        keys = (1, 2, 3) if order == "asc" else (3, 2, 1)
+        yield from ({**partition, "key": key} for key in keys if stream.bookmark is None or key >= stream.bookmark)
+
+    @tap.sync("children", parent="parents", key_properties=["part", "key", "n"], schema=schema)
+    def children(parent, stream):
+        yield {**parent, "n": 0}
+        if parent["key"] == (3 if order == "asc" else 1) and waits:
+            if parent["part"] == 0:
+                threading.Timer(0.2, lambda: stopper.handle(15, None)).start()
+            if stream.wait(60):
+                return
+        yield {**parent, "n": 1}
+
+    waits = [True]
+    first = run_tap(tap, stopper=stopper)
+    waits.clear()
+    second = run_tap(tap, state=first.states[-1] if first.states else None)
+    got = {(row["part"], row["key"], row["n"]) for run in (first, second) for row in run.records("children")}
+    assert got == {(part, key, n) for part in (0, 1) for key in (1, 2, 3) for n in (0, 1)}

@@ -243,3 +243,25 @@ def test_a_call_that_failed_in_an_earlier_try_of_the_family_is_still_told():
     assert [failure.where for failure in failures_of(run, "children")] == ["parent parents id=1"]
     assert run.states[-1]["bookmarks"]["parents"]["key"] <= 1
     assert {row["parent"] for row in run.records("children")} == {0, 1, 2, 3}
+
+
+def test_a_bookmark_function_is_told_of_the_rows_of_the_last_try():
+    counts, tries = [], []
+    tap = burler.tap("tap-family")
+    tap.sync("parents", key_properties="id", schema=PARENT)(lambda: [{"id": 1, "key": 1}, {"id": 2, "key": 2}])
+
+    @tap.sync("children", parent="parents", schema=ROW, retry_sync_on=Expired)
+    def children(parent):
+        yield {"id": 1, "parent": parent["id"]}
+        if not tries:
+            tries.append(1)
+            raise Expired("as planned")
+        yield {"id": 2, "parent": parent["id"]}
+
+    @tap.bookmark("parents")
+    def bookmark(children, record):
+        counts.append(children["children"].count)
+        return record["key"]
+
+    assert not run_tap(tap).result.errors
+    assert counts == [2, 2]
