@@ -6,7 +6,7 @@ What to open for what:
     store                        the store of a URL (what stores promise: ``burler.storage``)
     datafile, head, envelope     the bytes of a data file; its line 1; the outermost keys of a line
     manifests/, snapshot, swap   what counts: claims and commits; as a reader sees it; compare-and-swap
-    catalogue, json_file         ``catalogue.json`` and ``singerlake.json``
+    catalogue                    ``catalogue.json`` and ``singerlake.json``
     clean, measure               whether plain JSON readers read records right; what a manifest says of a file
     locking/                     who writes
     writing/, reading/, replay/  messages into files; rows of a stream; the lake as a tap

@@ -19,10 +19,13 @@ import msgspec
 from burler.call import Given, gives_nothing
 from burler.context import Channel, StreamRun, bind
 from burler.declare.spec import Children, StreamSpec, UserFunction
+from burler.declare.strategies import Manual
+from burler.engine.state.ledger import Start
 from burler.engine.state.progress import KeyRange, Progress, where
 from burler.errors import StreamError
+from burler.pipeline.bookmark import BookmarkTracker
 from burler.pipeline.repeats import Repeats
-from burler.runtime import sources, tracking
+from burler.runtime import sources
 from burler.runtime.stream_runs import run_in_task
 from burler.singer.bookmark_values import key_text
 
@@ -155,7 +158,7 @@ class Task:
                 siblings = self.children.setdefault(above, [])
                 siblings.append(member)
                 self.members[self.line.giver(above)].children[above] = siblings
-        self.trackers = tracking.trackers_of(sync, self.start)
+        self.trackers = _trackers(sync, self.start)
         self._original = self.states()
         self.safe_states: dict[str, Any] = msgspec.json.decode(self._original.positions)
         self.safe_sources = self._original.sources
@@ -479,3 +482,38 @@ def _has_json(value: Any) -> bool:
     except (TypeError, ValueError, OverflowError, RecursionError):
         return False
     return True
+
+
+def _trackers(sync: SyncRun, start: Start) -> dict[str, BookmarkTracker]:
+    """One for each stream of the line that keeps a bookmark, or a place where its full table goes on. Also for a parent
+    that runs unseen: its own rows say how far its substreams have come."""
+    line = sync.line
+    names = list(line.planned)
+    if line.root not in names and line.has_children:
+        names.insert(0, line.root)
+    found = {name: _tracker(sync, start, name) for name in names}
+    return {name: tracker for name, tracker in found.items() if tracker is not None}
+
+
+def _tracker(sync: SyncRun, start: Start, name: str) -> BookmarkTracker | None:
+    planned, spec, key = sync.line.planned.get(name), sync.line.spec(name), sync.line.family.keys[name]
+    order, initial = spec.order, None
+    if planned is None and (spec.replication_key is None or spec.bookmark_key != spec.replication_key):
+        return None
+    if planned is not None and planned.resume_key is not None:
+        key, order, initial = planned.resume_key, "asc", start.resume_value
+    elif key is not None:
+        order, initial = order if planned is None else planned.order, start.saved(name)
+    if key is None:
+        return None
+    return BookmarkTracker(
+        name,
+        key,
+        initial=initial,
+        sorted_rows=order == "asc",
+        exclusive=spec.resume == "exclusive",
+        on_unsorted=spec.on_unsorted,
+        manual=isinstance(spec.strategy, Manual),
+        signpost=sync.began if spec.signpost else None,
+        textual=sync.line.textual(name),
+    )

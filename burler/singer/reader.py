@@ -4,6 +4,7 @@ they came, with BATCH messages apart."""
 from __future__ import annotations
 
 import datetime as dt
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
@@ -49,7 +50,7 @@ class Stopped(Exception):
     """Told to stop in the middle of a BATCH: ``Reader.read`` ends there, and looks at nothing behind it."""
 
 
-class Reader:
+class Reader(ABC):
     """What both readers have: lines are cut and counted, the last SCHEMA of each stream is known, and of each kind of
     oddity there is one sentence.
 
@@ -105,8 +106,9 @@ class Reader:
             self._warned.add(fact)
             self._warn(f"{text}; further ones without a word")
 
+    @abstractmethod
     def _take(self, whole: bytes) -> None:
-        raise NotImplementedError
+        """Lines that have come, the last one with its end."""
 
     def _schema(self, what: str, stream: str, number: int, line: bytes) -> Schema:
         """The last SCHEMA of a stream, for a message that needs one before it."""

@@ -35,6 +35,7 @@ def test_nothing_is_lost_wherever_runs_break(rng: random.Random, story: list[Run
     for run in story:
         told.run(run)
     told.finish(last)
+    assert told.ledger.out >= {row.uid for row in source_of(told.line, told.phase).every()}
 
 
 @DEAR

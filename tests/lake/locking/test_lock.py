@@ -369,6 +369,7 @@ def test_the_lock_is_deleted_only_with_the_tag_that_was_read(store: FaultyStore,
     store.before_call = meanwhile
     mine.release_all()
     others[0].confirm(PATH, 2)
+    assert others[0].holds(PATH)
 
 
 def beating() -> list[threading.Thread]:
