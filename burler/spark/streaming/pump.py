@@ -141,8 +141,8 @@ def _run_app(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> N
 
 def _run_command(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> None:
     from burler.lake.writing.ingest import ingest
-    from burler.spark.source import foreign
     from burler.spark.source.command import CONFIG, STATE, Running
+    from burler.spark.source.foreign import failed
 
     files = {CONFIG: found.config, **dict.fromkeys(found.flags, found.catalog), STATE: keeper.state}
     settings = replace(Settings(), max_file_age_seconds=work.land_seconds)
@@ -155,7 +155,7 @@ def _run_command(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) 
         code = tap.end()
         if code:
             rows = sum(one.records for one in writer.committed.values())
-            raise foreign.failed(stream, found.command, code, rows, tap.last_words())
+            raise failed(stream, found.command, code, rows, tap.last_words())
 
 
 def _of_stream(settings: Settings, config: Mapping[str, Any], work: Work) -> Settings:
