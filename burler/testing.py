@@ -18,9 +18,9 @@ from burler.clock import Clock, FakeClock
 from burler.config.canaries import canaries_in, canary
 from burler.context import KeepingChannel, StreamRun, bind, unbind
 from burler.declare.tap import Tap
-from burler.runtime.run import check_limit, prepare, run_session
-from burler.runtime.signals import Stopper
-from burler.runtime.sync import SyncResult
+from burler.engine.run.run import check_limit, prepare, run_session
+from burler.engine.run.signals import Stopper
+from burler.engine.run.sync import SyncResult
 from burler.sinks.memory import MemorySink
 from burler.sinks.open import with_batches
 from burler.sinks.touched import TouchedStates

@@ -125,7 +125,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 _PATH = [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), str(Path(__file__).parent)]
 os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(_PATH))
 
-_LONG = ("tests/test_demo.py", "tests/runtime", "tests/spark", "tests/peers", "examples", "tests/lake")
+_LONG = ("tests/test_demo.py", "tests/engine", "tests/spark", "tests/peers", "examples", "tests/lake")
 """Where the files are that take long: they go first, so that no process waits for another in the end."""
 
 

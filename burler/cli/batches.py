@@ -16,8 +16,8 @@ from burler.batch_config import BatchConfig
 from burler.cli import process
 from burler.cli.helping import OPTIONS, Group, option
 from burler.cli.options_batch import JSON, MESSAGES, allow_in, new_files, read_options
+from burler.engine.run.signals import Stopper
 from burler.errors import UsageError
-from burler.runtime.signals import Stopper
 from burler.words import counted
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
+from burler.engine.run.confirmed import read_state_file
 from burler.errors import CatalogError, StateError, StorageError, UsageError
 from burler.localfile import remove_leftovers, replace_file
-from burler.runtime.confirmed import read_state_file
 from burler.singer.messages import encode
 
 logger = logging.getLogger(__name__)

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from burler import logs
 from burler.cli import common
+from burler.config.watched import clean
 from burler.errors import UsageError
 from burler.extras import require
 from burler.localfile import replace_file
-from burler.runtime import logs
-from burler.runtime.report_views import StreamView
-from burler.runtime.tail_watch import TailWatch
+from burler.report.views import StreamView
+from burler.report.watch import TailWatch
 from burler.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -103,7 +104,7 @@ class Collector:
 
     def __init__(self, watch: TailWatch, tap_id: str, metrics: Any) -> None:
         self._watch = watch
-        self._tap = str(logs.clean(tap_id))
+        self._tap = str(clean(tap_id))
         self._families = {
             "counter": metrics.CounterMetricFamily,
             "gauge": metrics.GaugeMetricFamily,

@@ -16,9 +16,9 @@ from burler.cli.lakes_common import lake_options_in, read_lake_options
 from burler.cli.options import CONFIG, READ, SELECT, WRITE
 from burler.config.loading import Loaded, load, load_config
 from burler.declare.tap import Tap
+from burler.engine.run.apps import load_app
+from burler.engine.run.signals import Stopper
 from burler.errors import UsageError
-from burler.runtime.apps import load_app
-from burler.runtime.signals import Stopper
 from burler.settings import Settings
 from burler.singer.messages import State
 from burler.sinks.base import Sink

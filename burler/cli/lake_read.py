@@ -12,6 +12,7 @@ from burler.cli import common, completing, process
 from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options, open_lake
 from burler.errors import BurlerError, UsageError
+from burler.tally import metric
 
 if TYPE_CHECKING:
     from burler.lake.replay.plan import Asked
@@ -113,11 +114,10 @@ def _discover(store: Store, asked: Asked) -> int:
 def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | None) -> int:
     from burler.cli.lake_tables import size
     from burler.cli.progress import Counter, progress
+    from burler.engine.run.signals import Stopper
     from burler.lake.replay.plan import choose
     from burler.lake.replay.replay import Replay
     from burler.measures import RECORD_COUNT
-    from burler.runtime import logs
-    from burler.runtime.signals import Stopper
     from burler.singer.catalog import catalog_from_wire
 
     catalog = None if given is None else catalog_from_wire(given)
@@ -143,7 +143,7 @@ def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | Non
             )
             done = replay.run()
     for stream, rows in done.records.items():
-        logs.metric(RECORD_COUNT, rows, endpoint=stream)
+        metric(RECORD_COUNT, rows, endpoint=stream)
     return _told({**broken, **done.errors})
 
 

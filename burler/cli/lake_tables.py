@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from burler.runtime import logs
+from burler import logs
 from burler.words import counted
 
 if TYPE_CHECKING:

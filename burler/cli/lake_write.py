@@ -16,12 +16,13 @@ from burler.cli.lakes_common import lake_options_in, open_lake
 from burler.cli.options_batch import allow_in, read_options
 from burler.cli.sizes import SizeType
 from burler.errors import UsageError
+from burler.tally import metric
 from burler.words import counted
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
+    from burler.engine.run.signals import Stopper
     from burler.lake.writing.writer import LakeWriter
-    from burler.runtime.signals import Stopper
     from burler.singer.messages import State
     from burler.sinks.stdout import LineWriter
     from burler.storage.base import Store
@@ -151,8 +152,8 @@ def write_command(
     stream, also where an error ended it. One SIGTERM or SIGINT ends it as the end of input does.
     """
     from burler.cli.progress import progress
+    from burler.engine.run.signals import Stopper
     from burler.lake.writing.ingest import ingest
-    from burler.runtime.signals import Stopper
 
     if not tap_id:
         raise UsageError("lake write needs --tap-id: the name under which this tap's data stands, as --tap-id tap-crm")
@@ -203,12 +204,11 @@ def _committed(writer: LakeWriter) -> str:
 def _tell(writer: LakeWriter) -> None:
     """What was committed, a line for each stream."""
     from burler.measures import RECORD_COUNT
-    from burler.runtime import logs
 
     for stream, done in writer.committed.items():
         name = stream
         logger.info("stream '%s': %s row(s) in %s file(s) committed", name, done.records, done.files)
-        logs.metric(RECORD_COUNT, done.records, endpoint=stream)
+        metric(RECORD_COUNT, done.records, endpoint=stream)
 
 
 def _writer_options(given: dict[str, Any]) -> dict[str, Any]:

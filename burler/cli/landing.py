@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from burler.errors import BurlerError, UsageError
 
 if TYPE_CHECKING:
-    from burler.runtime.sync import SyncResult
+    from burler.engine.run.sync import SyncResult
     from burler.settings import Settings
     from burler.spark import StreamResult
 

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from burler.cli.live_painters import Painter, painter_for
-from burler.runtime.report_line import Line
+from burler.report.line import Line
 
 if TYPE_CHECKING:
-    from burler.runtime.tail_watch import TailWatch
+    from burler.report.watch import TailWatch
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ def live(watch: TailWatch, name: str, *, stdout_on_terminal: bool) -> Iterator[N
         name: of the tap.
         stdout_on_terminal: messages come there as well; nothing is drawn between them.
     """
-    from burler.runtime.report_frame import frame
+    from burler.report.frame import frame
 
     def lines(width: int, height: int) -> list[Line]:
         return frame(name, watch.snapshot(), watch.totals(), width=width, height=height)

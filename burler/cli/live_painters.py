@@ -8,7 +8,7 @@ import logging
 import os
 from typing import Protocol, TextIO
 
-from burler.runtime.report_line import Line
+from burler.report.line import Line
 
 logger = logging.getLogger(__name__)
 

@@ -53,7 +53,7 @@ def discover(app: str, config: tuple[str, ...]) -> int:
     burler discover tap-crm --config config.json > catalog.json
     """
     from burler.cli import running
-    from burler.runtime import apps
+    from burler.engine.run import apps
 
     return running.discover_command(lambda: apps.load_app(app), config)
 
@@ -71,7 +71,7 @@ def run(app: str, **options: Any) -> int:
     burler run tap_crm.py --config config.json --sink lake:./lake > state.jsonl
     """
     from burler.cli import running
-    from burler.runtime import apps
+    from burler.engine.run import apps
 
     return running.run_command(lambda: apps.load_app(app), **options)
 
@@ -89,7 +89,7 @@ def about(app: str, form: str) -> int:
     burler about tap_crm.py --format markdown > tap-crm.md
     """
     from burler.cli import running
-    from burler.runtime import apps
+    from burler.engine.run import apps
 
     return running.about_command(lambda: apps.load_app(app), form)
 

@@ -16,13 +16,13 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from burler import logs
 from burler.errors import BurlerError, OutputClosed, PartialError, StorageError
-from burler.runtime import logs
 from burler.settings import Settings
 from burler.suggest import nearest
 
 if TYPE_CHECKING:
-    from burler.runtime.sync import SyncResult
+    from burler.engine.run.sync import SyncResult
     from burler.sinks.stdout import LineWriter
 
 logger = logging.getLogger(__name__)

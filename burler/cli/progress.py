@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from burler import logs
 from burler.cli.live import drawn, is_terminal
-from burler.runtime import logs
-from burler.runtime.report_line import Line
-from burler.runtime.report_ticks import length_text
+from burler.report.line import Line
+from burler.report.ticks import length_text
 from burler.words import counted
 
 if TYPE_CHECKING:
-    from burler.runtime.report import Report
+    from burler.report.report import Report
 
 logger = logging.getLogger(__name__)
 

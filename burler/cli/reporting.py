@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from burler import logs
 from burler.cli import common, process
 from burler.errors import UsageError
 from burler.localfile import replace_file
-from burler.runtime import logs
-from burler.runtime.report import Report
+from burler.report.report import Report
 
 if TYPE_CHECKING:
-    from burler.runtime.sync import SyncResult
-    from burler.runtime.tail_watch import TailWatch
+    from burler.engine.run.sync import SyncResult
+    from burler.report.watch import TailWatch
     from burler.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -167,7 +167,7 @@ def json_of(report: Report) -> bytes:
 
 def _show_with_rich(report: Report) -> None:
     """The lines of the summary in colour."""
-    from burler.runtime.report_text import plain, table
+    from burler.report.text import plain, table
 
     console = importlib.import_module("rich.console").Console(stderr=True, highlight=False, soft_wrap=True)
     text = importlib.import_module("rich.text").Text

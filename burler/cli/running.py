@@ -17,10 +17,10 @@ from burler.cli.landing import landing_of
 from burler.cli.reporting import Ending
 from burler.config.loading import Loaded, load
 from burler.declare.tap import Tap
+from burler.engine.run.collector import calm_collector
+from burler.engine.run.run import TEST_ROWS, discover, prepare, run_session
+from burler.engine.run.signals import Stopper
 from burler.errors import UsageError
-from burler.runtime.collector import calm_collector
-from burler.runtime.run import TEST_ROWS, discover, prepare, run_session
-from burler.runtime.signals import Stopper
 from burler.settings import Settings
 from burler.singer.catalog import Catalog
 from burler.sinks.open import open_sink

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from burler import logs
 from burler.cli import common, process
 from burler.cli.live import is_terminal
 from burler.cli.live_painters import no_colour
 from burler.errors import AppError, StorageError, UsageError
-from burler.runtime import logs
 from burler.spec.choice import Choice, check_choice
 from burler.spec.table import RULES
 from burler.suggest import did_you_mean
@@ -28,7 +28,7 @@ from burler.verify.result import Verification
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
-    from burler.runtime.signals import Stopper
+    from burler.engine.run.signals import Stopper
     from burler.verify.baseline import Baseline
 
 logger = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ def verify_command(app: str | None, **given: Any) -> int:
     baseline = _baseline(asked, project)
     strict = project.strict if asked.strict is None else asked.strict
     from burler.cli.progress import progress
-    from burler.runtime.signals import Stopper
+    from burler.engine.run.signals import Stopper
 
     stopper = Stopper()  # for messages on stdin; a tap that is run is ended by the exception
     # Asked before stdout is ours: from then on what it leads to is no terminal of the user's.
@@ -253,7 +253,7 @@ def _messages(asked: Asked, options: Options, baseline: Baseline | None, stopper
     """The messages on stdin."""
     from burler.config.loading import read_config_file
     from burler.config.secrets import secret_values
-    from burler.runtime.collector import calm_collector
+    from burler.engine.run.collector import calm_collector
     from burler.singer.lines import blocks
     from burler.verify.given import verify_messages
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from burler.config.loading import Loaded
 from burler.declare.tap import Tap
+from burler.engine.run.signals import Stopper
+from burler.engine.run.sync import SyncResult
 from burler.errors import BurlerError, ExportError, StorageError, UsageError
 from burler.lake.store import open_store
-from burler.runtime.signals import Stopper
-from burler.runtime.sync import SyncResult
 from burler.settings import Settings
 from burler.spark.export import export
 from burler.spark.export_options import checked
@@ -181,7 +181,7 @@ def lake_of(out: str | Path, lake: str | Path | None, *, kind: str = "delta") ->
 
 def _name(app: str | Path | Tap | None, exec: str | None) -> str:
     """The folder that a tap lands in, where neither caller nor config name one."""
-    from burler.runtime.away import AppRef
+    from burler.engine.remote import AppRef
     from burler.spark.extraction.extracting import name_of
 
     if exec is not None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from burler.config.secrets import scrub, spellings
 from burler.errors import UsageError
-from burler.runtime.logs import without_time
+from burler.logs import without_time
 from burler.verify.program_running import Disturbance, Ended, NotStarted, Running, follow
 from burler.verify.program_words import config_places, is_sure, other_config, secrets_of_words, split
 

@@ -1,6 +1,6 @@
 """A verification as one page, which needs nothing else: what was found and how it is mended, and what each run did.
 
-Parts, plots and style are those of the page of a run (``burler.runtime.report_html``).
+Parts, plots and style are those of the page of a run (``burler.report.page``).
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from burler.runtime.report_parts import cell, document, one_line, shown, table, tile
-from burler.runtime.report_ticks import length_text
+from burler.report.parts import cell, document, one_line, shown, table, tile
+from burler.report.ticks import length_text
 from burler.spec.finding import Finding
 from burler.spec.rule import SEVERITIES, Rule
 from burler.verify.report_html_look import SCRIPT, STYLE

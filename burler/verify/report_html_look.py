@@ -3,8 +3,8 @@
 The filter by severity is of style alone: three boxes before the table, and rules for those that are not ticked.
 """
 
-from burler.runtime.report_style import SCRIPT as _SORTING
-from burler.runtime.report_style import STYLE as _OF_A_RUN
+from burler.report.style import SCRIPT as _SORTING
+from burler.report.style import STYLE as _OF_A_RUN
 
 STYLE = (
     _OF_A_RUN

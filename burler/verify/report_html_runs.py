@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from burler.config.secrets import masked
-from burler.runtime.report_parts import bookmark_cell, cell, figure, one_line, shown, table
-from burler.runtime.report_plot import bookmark_plot, rows_plot
-from burler.runtime.report_ticks import length_text
+from burler.report.parts import bookmark_cell, cell, figure, one_line, shown, table
+from burler.report.plot import bookmark_plot, rows_plot
+from burler.report.ticks import length_text
 from burler.spec.states import moment_of
 from burler.verify.result import RATIO_SECONDS, RunFacts, StreamFacts, Verification
 

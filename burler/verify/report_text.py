@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from burler.runtime.report_text import Table, ascii_of, cut_in_two, plain
+from burler.report.text import Table, ascii_of, cut_in_two, plain
 from burler.spec.finding import Finding
 from burler.verify.result import RATIO_SECONDS, StreamFacts, Verification
 from burler.words import counted

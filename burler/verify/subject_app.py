@@ -12,17 +12,17 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from burler import logs
 from burler.config.loading import Loaded, load
 from burler.config.secrets import secret_values
 from burler.context import running
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
+from burler.engine.run.apps import load_app
+from burler.engine.run.collector import calm_collector
+from burler.engine.run.run import discover, prepare, run_session
+from burler.engine.run.signals import Stopper
 from burler.errors import BurlerError, UnsortedStreamError
-from burler.runtime import logs
-from burler.runtime.apps import load_app
-from burler.runtime.collector import calm_collector
-from burler.runtime.run import discover, prepare, run_session
-from burler.runtime.signals import Stopper
 from burler.singer.messages import ArrowPage, Message, Records, to_line
 from burler.sinks.open import with_batches
 from burler.sinks.touched import TouchedStates

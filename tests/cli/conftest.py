@@ -3,6 +3,6 @@
 import sys
 from pathlib import Path
 
-_HELPERS = str(Path(__file__).parents[1] / "runtime")
+_HELPERS = str(Path(__file__).parents[1] / "engine")
 if _HELPERS not in sys.path:
     sys.path.append(_HELPERS)

@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from burler.engine.run.signals import Stopper
+from burler.engine.run.sync import SyncResult
 from burler.errors import BurlerError, StreamError
 from burler.lake.locking.lock import WaitStopped
 from burler.lake.writing.parallel import LakeDriver
-from burler.runtime.logs import short
-from burler.runtime.signals import Stopper
-from burler.runtime.sync import SyncResult
+from burler.logs import short
 from burler.singer.messages import ActivateVersion, Message, Schema
 from burler.spark.extraction.jobs import Result, Slots, TaskLost
 from burler.spark.extraction.saying import Saying

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from burler.config.loading import Loaded
 from burler.declare.tap import Tap
+from burler.engine.remote import AppRef, Planning
+from burler.engine.run.signals import Stopper
+from burler.engine.run.sync import SyncResult
 from burler.errors import UsageError
 from burler.lake.locking.lock import LockSettings
 from burler.lake.store import open_store
 from burler.lake.writing.parallel import LakeDriver
-from burler.runtime.away import AppRef, Planning
-from burler.runtime.signals import Stopper
-from burler.runtime.sync import SyncResult
 from burler.settings import Settings
 from burler.spark.extraction.driving import Emit, Extraction
 from burler.spark.extraction.jobs import Slots

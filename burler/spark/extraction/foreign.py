@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from burler.config.watched import clean, hide
+from burler.engine.remote import PartError
+from burler.engine.remote.ends import as_errors
 from burler.errors import MessageError, UsageError
 from burler.lake.writing.ingest import ingest
 from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.lake.writing.writer import LakeWriter
-from burler.runtime.away import PartError
-from burler.runtime.away.ends import as_errors
-from burler.runtime.logs import clean, hide
 from burler.singer import state as st
 from burler.singer.catalog import catalog_from_wire
 from burler.singer.messages import Message, Schema, State

@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from burler.config.watched import clean
 from burler.errors import BurlerError
-from burler.runtime.logs import clean, short
+from burler.logs import short
 from burler.spark.extraction.tasks import FAILED, Task
 from burler.spark.remote import is_connect
 

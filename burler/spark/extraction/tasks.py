@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from burler import logs
+from burler.config.watched import clean
+from burler.engine.remote import AppRef, Part, run_part
 from burler.errors import BurlerError, UsageError
 from burler.lake.store import open_store
 from burler.lake.writing.parts import PartWriter, WrittenFile
-from burler.runtime import logs
-from burler.runtime.away import AppRef, Part, run_part
 from burler.settings import Settings
 from burler.singer.messages import Message
 from burler.sinks.open import compression_of, roll_of
@@ -139,9 +140,9 @@ def work(payload: bytes) -> bytes:
     try:
         done = task.run()
     except UsageError as error:
-        done = Refused(logs.clean(str(error)))
+        done = Refused(clean(str(error)))
     except Exception as error:
-        text = logs.clean(str(error)) if isinstance(error, BurlerError) else logs.short(error)
+        text = clean(str(error)) if isinstance(error, BurlerError) else logs.short(error)
         place = None if isinstance(error, BurlerError) else logs.place_of_error(error)
         said = FAILED + " ".join(text.split()) + (f" ({place})" if place else "")
     if done is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from burler.runtime.away import AppRef, Merge, Part, PartEnd, Planning
+from burler.engine.remote import AppRef, Merge, Part, PartEnd, Planning
 from burler.singer import state as st
 from burler.singer.messages import Message, Schema
 from burler.spark.extraction.tasks import PartTask, Target, Task

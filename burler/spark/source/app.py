@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from burler.declare.tap import Tap
+from burler.engine.remote import AppRef, Part, PartEnd, run_part
+from burler.engine.run.run import close, prepare
+from burler.engine.run.signals import Stopper
 from burler.errors import BatchError, BurlerError, StreamError
-from burler.runtime.away import AppRef, Part, PartEnd, run_part
-from burler.runtime.logs import place_of_error, short
-from burler.runtime.run import close, prepare
-from burler.runtime.signals import Stopper
+from burler.logs import place_of_error, short
 from burler.settings import Settings
 from burler.singer.messages import ArrowPage, Message, Records
 from burler.sinks.base import Form

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from burler.config.secrets import scrub, secret_values
 from burler.errors import UsageError
-from burler.runtime.logs import without_time
+from burler.logs import without_time
 from burler.singer.messages import encode
 from burler.spark.source import guard
 

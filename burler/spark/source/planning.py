@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from burler.config.loading import Loaded, load, merged, read_config_file
 from burler.declare.tap import Tap
+from burler.engine.remote import AppRef, Planning
 from burler.errors import ConfigError
-from burler.runtime.away import AppRef, Planning
 from burler.spark.source import foreign
 from burler.spark.source.app import AppWork
 from burler.spark.source.command import Command, find
@@ -123,7 +123,7 @@ def _of_command(options: Options, text: str) -> Found:
 
 
 def _of_app(options: Options) -> Found:
-    from burler.runtime.run import close, prepare
+    from burler.engine.run.run import close, prepare
 
     assert options.app is not None
     ref = from_text(options.app)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burler.declare.tap import Tap
+from burler.engine.remote import AppRef
 from burler.errors import AppError, UsageError
-from burler.runtime.away import AppRef
 from burler.singer.messages import encode
 from burler.spark.launch import make_sources_known
 

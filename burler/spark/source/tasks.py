@@ -12,8 +12,8 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from burler.engine.run.collector import calm_collector
 from burler.errors import BurlerError, StreamError
-from burler.runtime.collector import calm_collector
 from burler.spark.source import foreign
 from burler.spark.source.app import AppWork
 from burler.spark.source.command import CATALOG, CONFIG, STATE, Command, Running

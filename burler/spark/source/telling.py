@@ -21,7 +21,7 @@ from burler.errors import (
     StreamError,
     UsageError,
 )
-from burler.runtime.logs import short
+from burler.logs import short
 
 _KINDS = (
     AppError,

@@ -20,10 +20,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from burler import logs
+from burler.engine.run.signals import Stopper
 from burler.errors import BurlerError, StreamError
 from burler.lake.store import open_store
-from burler.runtime import logs
-from burler.runtime.signals import Stopper
 from burler.settings import Settings
 from burler.singer.messages import Message
 from burler.spark.streaming.holding import held
@@ -118,7 +118,7 @@ def tap_name(found: Any) -> str:
 
 
 def _run_app(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> None:
-    from burler.runtime.run import prepare, run_session
+    from burler.engine.run.run import prepare, run_session
     from burler.sinks.lake import LakeSink
 
     tap = found.ref.load()

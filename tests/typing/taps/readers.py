@@ -8,8 +8,8 @@ import burler
 import burler.lake
 import burler.spark
 import burler.testing
+from burler.engine.run.sync import SyncResult
 from burler.lake import LakeReading, LakeWriter, Page, Snapshot, Store
-from burler.runtime.sync import SyncResult
 from burler.singer import Catalog, State
 from burler.spark import Landed, StreamResult
 from burler.verify import Verification

@@ -1,0 +1,14 @@
+"""One run of a tap.
+
+What to open for what:
+
+    run, session, apps, clients        one run; what its streams share; finding the tap; its client
+    sync, stream, line, worker, task   from the first stream to the last STATE (docs/concepts.md, Words)
+    writing, channel, stream_runs      what becomes of a page; what functions emit; what they get as ``stream``
+    pace, page_size, timer             limits and STATEs that are due; rows in a page; while user code blocks
+    states, sources, unread            when a STATE comes; source states; what burler does not read
+    partitions, partition_source       partitions: their tasks, where they come from
+    retries, failures, signals, guarded, workers  further tries; what is missing; SIGTERM, SIGINT, SIGHUP; threads
+    acknowledging, confirmed, said     telling sources what is out; a target's state file
+    ending, collector                  the end of a stream; Python's garbage collector
+"""

@@ -1,0 +1,186 @@
+"""APP on the command line: a file, a module, ``module:attribute``, or an installed tap's command."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from burler.call import short_path
+from burler.declare.tap import Tap
+from burler.errors import AppError, UsageError
+from burler.logs import place_of_error, short
+from burler.suggest import nearest
+
+
+def load_app(name: str) -> Tap:
+    """The tap that APP names.
+
+    ``tap_crm.py``, ``examples/tap_git`` (a folder with ``__init__.py``), ``tap_crm``, ``tap_crm:tap``,
+    ``tap-crm`` (a console script that is some tap's ``cli``).
+
+    Raises:
+        AppError: nothing of that name, it fails to import, or it does not hold exactly one tap.
+    """
+    target, colon, attribute = name.partition(":")
+    path = Path(target)
+    if target.endswith(".py") or "/" in target or (path / "__init__.py").exists() or target in (".", ".."):
+        module = _load_file(path, name)
+    else:
+        script = None if colon else _script(target)
+        if script is not None:
+            return script
+        module = _load_module(target, name)
+    if colon:
+        return _attribute(module, attribute, name)
+    return _only_tap(module, name)
+
+
+def _load_file(path: Path, name: str) -> ModuleType:
+    if not path.exists():
+        raise AppError(f"APP '{name}': there is no file {path}.{_near(path)}")
+    if path.is_dir():
+        path = path / "__init__.py"
+        if not path.exists():
+            raise _no_init(name, path.parent)
+    path = path.resolve()
+    parts = [] if path.name == "__init__.py" else [path.stem]
+    folder = path.parent
+    while (folder / "__init__.py").exists():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    module_name = ".".join(parts)
+    loaded = sys.modules.get(module_name)
+    if loaded is not None and getattr(loaded, "__file__", None) == str(path):
+        return loaded
+    if len(parts) > 1 or path.name == "__init__.py":
+        return _import(module_name, name)
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise AppError(f"APP '{name}': {path} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    with _import_errors(name):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _load_module(target: str, name: str) -> ModuleType:
+    if str(Path.cwd()) not in sys.path and "" not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    found = None
+    with contextlib.suppress(ModuleNotFoundError, ValueError), _import_errors(name, but=target):
+        found = importlib.util.find_spec(target)  # imports the packages above the module
+    if found is None or found.origin is None:  # a folder without __init__.py is found as an empty package
+        if Path(target).is_dir():
+            raise _no_init(name, Path(target))
+        raise AppError(
+            f"APP '{name}': no file, module or installed tap of that name.{_near(Path(target))} "
+            "Give a file (tap_crm.py), a module (tap_crm), module:attribute, or a tap's command."
+        )
+    return _import(target, name)
+
+
+def _near(path: Path) -> str:
+    """What is spelt like it: a Python file or a package beside it, or the command of an installed tap."""
+    names = {entry.name: entry.name for entry in entry_points(group="console_scripts") if entry.name.startswith("tap-")}
+    with contextlib.suppress(OSError, ValueError):
+        beside = [one for one in path.parent.iterdir() if one.suffix == ".py" or (one / "__init__.py").exists()]
+        names |= {str(one.with_suffix("")): str(one) for one in beside}
+        path = path.with_suffix("")
+    near = nearest(str(path), names)
+    return f" Did you mean '{names[near]}'?" if near else ""
+
+
+def _no_init(name: str, folder: Path) -> AppError:
+    """The error of a folder that is no package; it names the package in it that has the tap's name, if there is one:
+    the folder may be a project, as ``burler new`` makes them."""
+    inner = folder / folder.resolve().name.replace("-", "_")
+    cure = f"did you mean {inner}?" if (inner / "__init__.py").exists() else "give the file that declares the tap."
+    return AppError(f"APP '{name}': the folder holds no __init__.py; {cure}")
+
+
+def _import(module_name: str, name: str) -> ModuleType:
+    with _import_errors(name):
+        return importlib.import_module(module_name)
+    raise AssertionError("unreachable")
+
+
+class _import_errors:
+    """Whatever importing a user's module raises becomes one error that says where."""
+
+    def __init__(self, name: str, but: str = "") -> None:
+        self._name = name
+        self._but = but
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None or not isinstance(error, Exception | SystemExit):
+            return
+        if isinstance(error, UsageError):
+            return  # it says where; others, as of a running stream's function called by the module, do not
+        if isinstance(error, ModuleNotFoundError) and self._but and f"{self._but}.".startswith(f"{error.name}."):
+            return  # APP itself is what is not there
+        if isinstance(error, SyntaxError):
+            place = f" ({short_path(error.filename or '?')}:{error.lineno})"
+        else:
+            where = place_of_error(error)
+            place = f" ({where})" if where else ""
+        raise AppError(f"APP '{self._name}' fails to import{place}: {short(error)}") from error
+
+
+def _script(target: str) -> Tap | None:
+    """The tap of an installed command: its ``cli``, or the one tap of the module that the command is in."""
+    for entry in entry_points(group="console_scripts", name=target):
+        with _import_errors(target):
+            command = entry.load()
+        owner = getattr(command, "__self__", None)
+        if isinstance(owner, Tap):
+            return owner
+        taps = _taps(sys.modules[entry.module])
+        if len(taps) == 1:
+            return taps[0][1]
+    return None
+
+
+def _attribute(module: ModuleType, attribute: str, name: str) -> Tap:
+    value: Any = module
+    for part in attribute.split("."):
+        value = getattr(value, part, None)
+    if isinstance(value, Tap):
+        return value
+    if value is not None:
+        raise AppError(
+            f"APP '{name}': '{attribute}' of module {module.__name__} is {type(value).__name__}, not a burler.Tap."
+        )
+    known = [key for key, _ in _taps(module)]
+    hint = f" Its taps: {', '.join(known)}." if known else ""
+    raise AppError(f"APP '{name}': module {module.__name__} has no '{attribute}'.{hint}")
+
+
+def _taps(module: ModuleType) -> list[tuple[str, Tap]]:
+    """The different taps a module holds, each under its first name."""
+    named: dict[int, tuple[str, Tap]] = {}
+    for key, value in vars(module).items():
+        if isinstance(value, Tap):
+            named.setdefault(id(value), (key, value))
+    return list(named.values())
+
+
+def _only_tap(module: ModuleType, name: str) -> Tap:
+    taps = _taps(module)
+    if len(taps) == 1:
+        return taps[0][1]
+    if not taps:
+        raise AppError(f"APP '{name}' holds no tap. It should have a line like: tap = burler.tap(\"tap-name\")")
+    listed = ", ".join(f"{name}:{key}" for key, _tap in taps)
+    raise AppError(f"APP '{name}' holds {len(taps)} taps; say which: {listed}")

@@ -1,0 +1,74 @@
+"""The sink as the engine sees it: once it has failed, nothing more is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from burler.batch_config import BatchConfig
+from burler.errors import BatchError
+from burler.singer.messages import Message
+from burler.sinks.base import Batching, Form, Sink, batch_config_of, form_for
+
+if TYPE_CHECKING:
+    from burler.engine.run.sync import Engine
+
+
+class GuardedSink:
+    """The sink, with a note when it fails: after that nothing may be written, least of all a STATE."""
+
+    def __init__(self, sink: Sink, engine: Engine) -> None:
+        self._sink = sink
+        self._engine = engine
+
+    def _do(self, action: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        if self._engine.broken:
+            return  # a thread that has not heard of it: what it writes would stand behind a hole
+        try:
+            action(*args, **kwargs)
+        except BatchError:
+            raise  # a row that a file can't hold: it was not taken, and its stream ends
+        except BaseException:
+            self._engine.broken = True
+            raise
+
+    def choose(self, stream: str, said: bool | None) -> Form:
+        """See ``Batching.choose``."""
+        return form_for(self._sink, stream, said)
+
+    @property
+    def config(self) -> BatchConfig | None:
+        """See ``Batching.config``."""
+        return batch_config_of(self._sink)
+
+    def columns(self, stream: str) -> Any:
+        """See ``Batching.columns``."""
+        return self._sink.columns(stream) if isinstance(self._sink, Batching) else None
+
+    def write(self, message: Message) -> None:
+        """See ``Sink.write``."""
+        self._do(self._sink.write, message)
+
+    def flush(self) -> None:
+        """See ``Sink.flush``."""
+        self._do(self._sink.flush)
+
+    def settle(self) -> None:
+        """See ``Sink.settle``."""
+        self._do(self._sink.settle)
+
+    def tick(self) -> None:
+        """See ``Sink.tick``."""
+        self._do(self._sink.tick)
+
+    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
+        """See ``Sink.tell_states``."""
+        self._sink.tell_states(told)
+
+    def close(self, *, complete: bool) -> None:
+        """See ``Sink.close``."""
+        complete = complete and not self._engine.broken
+        try:
+            self._sink.close(complete=complete)
+        finally:
+            self._engine.broken = self._engine.broken or not complete

@@ -1,0 +1,285 @@
+"""One run of a tap, from config and state to the last STATE; what the command line and tests call."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
+from typing import Any, TypedDict, Unpack
+
+from burler import logs
+from burler.clock import Clock
+from burler.config.loading import Loaded
+from burler.config.watched import hide
+from burler.config.writeback import ConfigFiles
+from burler.declare.classes import Stream
+from burler.declare.spec import StreamSpec
+from burler.declare.tap import Tap
+from burler.engine.catalog.plan import PlannedRun, make_plan
+from burler.engine.run.session import Session
+from burler.engine.run.signals import Stopper
+from burler.engine.run.sync import Engine, SyncResult, write_schemas
+from burler.engine.run.unread import unread
+from burler.engine.tail.settings import check
+from burler.engine.tail.sources import watch_of
+from burler.errors import ConfigError, DeclarationError, UsageError
+from burler.log_settings import log_settings
+from burler.measures import JOB_DURATION
+from burler.numbers import is_count
+from burler.report.report import Report
+from burler.report.watch import TailWatch
+from burler.settings import Settings, read_settings
+from burler.singer import state as st
+from burler.singer.catalog import Catalog, catalog_from_wire
+from burler.sinks.base import Sink, files_made
+from burler.tally import metric
+from burler.words import counted
+
+logger = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 2.0
+
+TEST_ROWS = 5
+"""Rows of each stream that ``--test`` takes."""
+
+
+def prepare(tap: Tap, config: Mapping[str, Any] | Loaded) -> tuple[Session, Settings]:
+    """Check a config and open a session. What the tap changes in a config that was loaded from files goes back
+    into them.
+
+    Raises:
+        ConfigError: all that is wrong with the tap's own keys, burler's settings and environment variables.
+        DeclarationError: the tap's declarations have gaps, or there is no stream.
+    """
+    loaded = config if isinstance(config, Loaded) else Loaded(dict(config))
+    marked = tap.config_form.secret_paths
+    hide(loaded.config, marked=marked)
+    if not tap.seal() and tap.functions["discover"] is None:
+        raise _no_streams(tap)
+    checked, settings = _check(tap, loaded)
+    log_settings.follow(settings)
+    hide(checked, marked=marked, more=True)
+    return Session(tap, checked, files=ConfigFiles(loaded, checked) if loaded is config else None), settings
+
+
+def _check(tap: Tap, loaded: Loaded) -> tuple[dict[str, Any], Settings]:
+    problems = [f"{tap.name}: {sentence}" for sentence in loaded.problems]
+    checked, settings = dict(loaded.config), Settings()
+    try:
+        checked = tap.config_form.check(loaded.config, tap_name=tap.name)
+    except ConfigError as error:
+        problems.append(str(error))
+    try:
+        settings = read_settings({**loaded.config, **checked}, loaded.variables, own=tap.config_form.keys)
+    except ConfigError as error:
+        problems.append(f"{tap.name}: {error}")
+    if problems:
+        raise ConfigError("\n  ".join(problems))
+    return checked, settings
+
+
+def discover(tap: Tap, config: Mapping[str, Any] | Loaded) -> Catalog:
+    """The tap's catalog."""
+    session, _settings = prepare(tap, config)
+    try:
+        return session.catalog()
+    finally:
+        close(session)
+
+
+def _close_for_a_while(session: Session) -> None:
+    """A tail stops at once when told: a client that takes longer is left behind."""
+    closing = threading.Thread(target=close, args=(session,), name="burler-close", daemon=True)
+    closing.start()
+    closing.join(_CLOSE_SECONDS)
+    if closing.is_alive():
+        logger.warning("%s: its client is not closed after %.0f s; it is left behind", session.tap.name, _CLOSE_SECONDS)
+
+
+def close(session: Session, *, tail: bool = False) -> None:
+    """Close a session; a client that fails to close spoils no run that is done."""
+    try:
+        if tail:
+            _close_for_a_while(session)
+        else:
+            session.close()
+    except Exception as error:
+        logger.warning("%s: its client raised when it was closed: %s", session.tap.name, logs.short(error))
+    session.save_config(last=True)
+
+
+class RunOptions(TypedDict, total=False):
+    """What a run may be told beside config and sink.
+
+    Keys:
+        catalog: a catalog as a plain dict; None selects everything.
+        state: the value of a STATE.
+        select: patterns of streams and fields.
+        stopper: what signals and tests stop the run with.
+        limit: rows of each stream, at the most, to look at. Such a run writes no STATE and no ACTIVATE_VERSION, and the
+            result's state is the one given: it leaves rows out, and a bookmark must not pass them.
+        schemas_only: SCHEMA messages only; no sync function is called.
+        report: what is to hold how the run went.
+        clock: what tells the time; a test may have one of its own.
+        watching: shows how a tail goes on, while it is entered.
+    """
+
+    catalog: Any
+    state: dict[str, Any] | None
+    select: str | None
+    stopper: Stopper | None
+    limit: int | None
+    schemas_only: bool
+    report: Report | None
+    clock: Clock | None
+    watching: Callable[[TailWatch], AbstractContextManager[object]] | None
+
+
+def run(tap: Tap, config: Mapping[str, Any] | Loaded, sink: Sink, **options: Unpack[RunOptions]) -> SyncResult:
+    """Sync the selected streams into a sink.
+
+    Args:
+        config: a config, or one with the files it was loaded from (``burler.config.loading``).
+        options: see ``RunOptions``.
+
+    Raises:
+        UsageError: config, catalog, state or the tap's declarations are wrong; nothing was written.
+        OutputClosed, StorageError, LockLost, DataError: the sink failed.
+    """
+    check_limit(options.get("limit"))
+    session, settings = prepare(tap, config)
+    return run_session(session, settings, sink, **options)
+
+
+def run_session(
+    session: Session,
+    settings: Settings,
+    sink: Sink,
+    *,
+    catalog: Any = None,
+    state: dict[str, Any] | None = None,
+    select: str | None = None,
+    stopper: Stopper | None = None,
+    limit: int | None = None,
+    schemas_only: bool = False,
+    report: Report | None = None,
+    clock: Clock | None = None,
+    watching: Callable[[TailWatch], AbstractContextManager[object]] | None = None,
+) -> SyncResult:
+    """As :func:`run`, with what :func:`prepare` gave: the settings may have been needed to open the sink."""
+    log_settings.follow(settings)
+    tail = settings.tail and limit is None and not schemas_only
+    stopper = stopper or Stopper()
+    begun = time.monotonic()
+    status, code = "failed", None
+    if report is not None:
+        report.begin(session.tap.name)
+    stack = ExitStack()
+    try:
+        state = st.check_state(state)
+        stack.enter_context(stopper.noting_hangups() if tail else nullcontext())
+        own = session.catalog()
+        given = None if catalog is None else catalog_from_wire(catalog)
+        plans = partial(_plan, session, settings, given=given, select=select, state=state, tail=tail)
+        plan = plans(own)
+        _announce(session.tap, plan, own, limit, state)
+        if schemas_only:
+            write_schemas(plan, sink)
+            status = "succeeded"
+            return SyncResult(state=state)
+        _make_client(session, plan)
+        engine = Engine(
+            session,
+            plan,
+            sink,
+            catalog=given or own,
+            state=state,
+            settings=settings,
+            stopper=stopper,
+            limit=limit,
+            report=report,
+            clock=clock,
+            watch=watch_of(plan, settings, clock or Clock()) if tail else None,
+            replan=lambda: _again(session, plans, given),
+        )
+        seen = watching(engine.watch) if watching is not None and engine.watch is not None else nullcontext()
+        with stopper.installed(hangup=tail), seen:
+            result = engine.run()
+        status = "failed" if result.errors else "stopped" if result.stopped_by else "succeeded"
+        code = result.exit_code
+        return result
+    finally:
+        stack.close()
+        _tell_end(session.tap, sink, report, status, code, time.monotonic() - begun)
+        close(session, tail=tail)
+
+
+def _plan(session: Session, settings: Settings, own: Catalog, *, tail: bool, **more: Any) -> tuple[PlannedRun, ...]:
+    """The plan of a run; ``own`` is the tap's catalog."""
+    plan = make_plan(session.specs, own, versions=settings.full_table_versions, tail=tail, **more)
+    for stream in (stream for planned in plan for stream in planned.streams if tail):
+        check(stream)
+    return plan
+
+
+def _again(
+    session: Session, plans: Callable[[Catalog], tuple[PlannedRun, ...]], given: Catalog | None
+) -> tuple[tuple[PlannedRun, ...], Catalog]:
+    """The plan after another discovery, and the catalog that it follows."""
+    own = session.rediscover()
+    return plans(own), given or own
+
+
+def _no_streams(tap: Tap) -> DeclarationError:
+    forgotten = [cls.__name__ for cls in Stream.__subclasses__() if not cls.__name__.startswith("_")]
+    hint = f"Put @tap.stream above class {forgotten[0]}. " if forgotten else ""
+    return DeclarationError(
+        f"{tap.name} ({tap.place}): declares no stream. {hint}A stream is a function with @tap.sync('contacts')."
+    )
+
+
+def check_limit(limit: int | None) -> None:
+    """Refuse a limit that is none.
+
+    Raises:
+        UsageError: so.
+    """
+    if limit is not None and not is_count(limit, 1):
+        raise UsageError(
+            f"limit must be a whole number above 0, not {limit!r:.60}. For SCHEMA lines only: --test=schema"
+        )
+
+
+def _announce(tap: Tap, plan: tuple[PlannedRun, ...], own: Catalog, limit: int | None, state: dict[str, Any]) -> None:
+    names = ", ".join(stream.tap_stream_id for planned in plan for stream in planned.streams)
+    logger.info("%s: start (sync), streams: %s", tap.name, names or "none selected")
+    if limit is not None:
+        logger.info("%s: at most %s of each stream, and no STATE", tap.name, counted(limit, "row"))
+    if not plan:
+        pushed = any(spec.sync is None and spec.tail is not None for spec in tap.seal().values())
+        more = " Those that have a tail function alone come with --tail." if pushed else ""
+        logger.warning("%s: no stream is selected. Select some in the catalog or with --select.%s", tap.name, more)
+    for remark in unread(plan, own.entries, state):
+        logger.warning("%s", remark)
+
+
+def _tell_end(tap: Tap, sink: Sink, report: Report | None, status: str, code: int | None, seconds: float) -> None:
+    if report is not None:
+        report.batch = files_made(sink)
+        report.end(status, code)
+    metric(JOB_DURATION, round(seconds, 6), job_type="sync", status=status)
+    logger.info("%s: %s, %.1f s", tap.name, status, seconds)
+
+
+def _make_client(session: Session, plan: tuple[PlannedRun, ...]) -> None:
+    """Make the client, if any stream of the plan asks for it: what is wrong with it shows before the first message."""
+    if any(_asks_for_client(spec) for planned in plan for spec in session.line(planned.spec)):
+        session.client()
+
+
+def _asks_for_client(spec: StreamSpec) -> bool:
+    functions = (spec.sync, spec.tail, spec.wake, spec.bookmark, spec.post_transform)
+    return any(function is not None and "client" in function.names for function in functions)

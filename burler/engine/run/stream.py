@@ -1,0 +1,384 @@
+"""One sync function, run once: its tasks, the workers that drive them, and when a STATE is due."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from burler.call import Given
+from burler.context import StreamRun
+from burler.declare.strategies import EveryN, Manual, OnPage, Since
+from burler.engine.catalog.plan import PlannedRun
+from burler.engine.run import ending, pace, sources
+from burler.engine.run.failures import Failures
+from burler.engine.run.line import Line
+from burler.engine.run.partitions import Tasks, tasks_of
+from burler.engine.run.stream_runs import run_of_stream
+from burler.engine.run.task import Task
+from burler.engine.run.worker import Worker
+from burler.engine.run.workers import Crew, Undisturbed, stopper_here
+from burler.engine.run.writing import FATAL
+from burler.engine.state.ledger import FamilyState
+from burler.engine.state.ordered import PartitionOrder
+from burler.engine.tail.kept import Kept, outlet_of
+from burler.errors import StreamError
+from burler.logs import short
+from burler.tally import Tally
+
+if TYPE_CHECKING:
+    from burler.engine.run.sync import Engine
+
+logger = logging.getLogger(__name__)
+
+_SOON_ROWS, _SOON_SECONDS = 1000, 1.0  # after so much, what finished partitions have reached is saved
+
+
+class SyncRun:
+    """Lives from SCHEMA to the stream's last STATE. The engine's lock guards everything behind the pull.
+
+    ``at`` is the stream whose rows came last. ``ending``: no further task is begun, no further page is pulled.
+    ``abandoned``: the run has ended without this stream; nothing is written any more. ``cut``: this round of a tail is
+    to end, the tail goes on. ``status`` says how it ended.
+
+    Args:
+        kept: what the rounds of a tail have in common; None in a plain run.
+        is_stale: whether the thread of this round belongs to a client of the past (SIGHUP).
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        planned: PlannedRun,
+        kept: Kept | None = None,
+        *,
+        is_stale: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.engine = engine
+        self.kept = kept
+        self._is_stale = is_stale
+        self.pushes, self.first = planned.pushes, planned.first
+        self.cut = False
+        self.status = "unfinished"
+        self.behind_since: float | None = None  # when a part of a tail function's call was first seen to have failed
+        self.client_numbers: set[int] = set()
+        self.spec = planned.spec
+        self.name = self.at = planned.spec.tap_stream_id
+        self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
+        self.line = Line(engine.session, planned, engine.catalog) if kept is None else kept.line(engine, planned)
+        self.began, self._begun = engine.now(), engine.clock.monotonic()
+        self.saved = self._family_state()
+        self._forgot = self.saved.forgot
+        if sources.is_ignored(self):
+            self._forgot |= self.saved.forget_sources()
+        self.outlets = {stream.tap_stream_id: outlet_of(self, stream) for stream in planned.streams}
+        if self.pushes:
+            for outlet in self.outlets.values():
+                outlet.versions.keep()  # its rows belong to the table as it stands
+        self.tallies: dict[str, Tally] = defaultdict(partial(Tally, engine.session.watcher))
+        self.source_changed = False
+        self.stream_runs: dict[str, Callable[..., StreamRun]] = {}
+        self.own_run = run_of_stream(self)
+        self.own_given: Given = engine.session.given(
+            client=self.client, state=self.state_at_start, catalog=lambda: engine.catalog, stream=lambda: self.own_run
+        )
+        self._state_at_start = b"{}"
+        self._state_copy: Any = None
+        self.failures = Failures(self)
+        self.open_tasks: list[Task] = []
+        self.retried: Counter[str] = Counter()
+        self.ending = self.abandoned = self.saved_by_hand = False
+        self.since_rows, self._since_pages, self._since = kept.since if kept else (0, 0, engine.clock.monotonic())
+        self._ended_tasks = 0
+        self._reported: dict[str, int] = {}
+        self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
+        self.whole_pages = isinstance(self.spec.strategy, OnPage)
+        self.tasks: Tasks = tasks_of(self)
+        root = self.line.planned.get(self.name)
+        self.resumable = root is not None and root.resume_key is not None
+        specs = [stream.spec for stream in planned.streams]
+        self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
+        self.workers: list[Worker] = []
+
+    def _family_state(self) -> FamilyState:
+        engine, spec, start_date = self.engine, self.spec, self.engine.settings.start_date
+        exclusive = spec.resume == "exclusive"
+        order = PartitionOrder(
+            is_exclusive=exclusive,
+            is_vouched=exclusive and isinstance(spec.strategy, Manual),
+            ends_unsorted=spec.on_unsorted == "end_of_sync",
+        )
+        planned = self.line.planned
+        return FamilyState(
+            engine.state,
+            self.line.family,
+            first={
+                name: planned[name].first_bookmark(start_date) if name in planned else start_date
+                for name in self.line.names
+            },
+            is_partitioned=spec.partitions is not None,
+            order=order if spec.partition_order == "asc" and engine.part is None else None,
+            writes=engine.limit is None,
+        )
+
+    def task(self, **partition: Any) -> Task:
+        """A task of this stream."""
+        return Task(self, **partition)
+
+    def client(self) -> Any:
+        """The client, for functions of this run: it is not closed while they may be at it."""
+        number, client = self.engine.session.clients.get()
+        self.client_numbers.add(number)
+        return client
+
+    def cut_now(self) -> None:
+        """This round is to end, and the tail goes on: user code is interrupted where it can be. Under the engine's
+        lock."""
+        self.cut = True
+        for worker in self.workers:
+            worker.wake()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether this round is to end, and the tail goes on."""
+        return self.cut or (self.kept is not None and (self.engine.stopper.hung_up or self._is_stale()))
+
+    @functools.cached_property
+    def schema_digest(self) -> str:
+        """What is emitted in this run, as a short text, for source states."""
+        return sources.digest(self.line)
+
+    def state_at_start(self) -> Any:
+        """The state as it was when the stream began, as a copy: what an author writes into it must not get into a STATE
+        ahead of the rows. One for all tasks: of thousands of partitions, each copy would be big."""
+        if self._state_copy is None:
+            self._state_copy = msgspec.json.decode(self._state_at_start)
+        return self._state_copy
+
+    @property
+    def rows(self) -> int:
+        """Rows that are out, of all streams of the line."""
+        return sum(outlet.rows for outlet in self.outlets.values())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of lines that are out."""
+        return sum(outlet.bytes for outlet in self.outlets.values())
+
+    # ---- from begin to end -----------------------------------------------------------------------------
+
+    def sync(self) -> None:
+        """Run to the end, or to a Stop. Whatever is raised, a STATE of what is out has been written.
+
+        Raises:
+            errors of the sink and of the run as a whole; those of the stream stand in ``failures``.
+        """
+        engine = self.engine
+        with engine.lock:
+            if self.is_cut:  # another one may have begun in its place already
+                self.abandoned = True
+                return
+            ending.begin(self)
+            for name, outlet in self.outlets.items():
+                if self.kept is None or name not in self.kept.opened:
+                    outlet.open()
+                if self.kept is not None:
+                    self.kept.opened.add(name)
+            stopper = stopper_here(engine.stopper)
+            stopper.calm()
+            self.workers = [Worker(self, stopper)]
+            engine.running.append(self)
+            if self.line.asks_for("state"):
+                engine.note_syncing()
+                self._state_at_start = msgspec.json.encode(engine.state)
+            if self._forgot:
+                engine.states.write()
+        status = "unfinished"  # what comes out of a worker ends the whole run
+        try:
+            self._run_workers()
+            with engine.lock:
+                if engine.stopper.failure is None and not engine.broken and not self.abandoned:
+                    status = self._complete()
+        finally:
+            with engine.lock:
+                if not self.abandoned:
+                    self._end(status)
+
+    def _run_workers(self) -> None:
+        engine = self.engine
+        crew = Crew(lambda: engine.stopper.requested or self.is_cut, name=f"burler-{self.name}")
+        if self.spec.partitions is not None and engine.limit is None and engine.part is None:
+            for _ in range(1, engine.settings.partition_workers or self.spec.workers):
+                worker = Worker(self, Undisturbed())
+                self.workers.append(worker)
+                crew.start(partial(self._drive, worker))
+        self._drive(self.workers[0])
+        if not crew.wait():
+            with engine.lock:
+                self._abandon_workers()
+
+    def _drive(self, worker: Worker) -> None:
+        """Run a worker. What ends it is the stream's error, or the whole run's."""
+        engine = self.engine
+        try:
+            worker.run()
+        except BaseException as error:
+            if isinstance(error, SystemExit):  # of code that an author's object runs somewhere: it ends no process
+                error = StreamError(self.name, f"stream '{self.name}' ({self.place}): {short(error)}")
+            if isinstance(error, Exception) and not isinstance(error, FATAL) and not engine.broken:
+                with engine.lock:
+                    self.failures.end(error)
+                return
+            self.ending = True
+            if worker is self.workers[0]:
+                raise
+            engine.stopper.fail(error)
+
+    def _abandon_workers(self) -> None:
+        written = not self.engine.broken and self.engine.stopper.failure is None
+        for worker in self.workers:
+            if not worker.over:
+                worker.abandon(written=written)
+
+    def abandon(self) -> None:
+        """The run ends, and user code of this stream does not: what it has yielded goes out, with the STATE of that."""
+        self._abandon_workers()
+        self._end("stopped")
+        self.abandoned = True
+
+    def _complete(self) -> str:
+        """What can be said once no worker runs; gives the stream's status."""
+        behind = self.failures.behind()
+        done = self.tasks.exhausted and not self.open_tasks
+        if self.is_cut or (not done and not (pace.full(self) and not self.engine.stopper.requested)):
+            return "failed" if self.failures.error is not None else "stopped"
+        if self.engine.limit is None:
+            for name, outlet in self.outlets.items():
+                if name not in behind:
+                    outlet.versions.complete(outlet.rows)
+                elif not self.failures:
+                    outlet.versions.leave_open()
+            if not self.failures and not behind:
+                self.tasks.finish()
+        return "failed" if self.failures else "succeeded"
+
+    def _end(self, status: str) -> None:
+        """The last STATE of the stream. Where it did not come to its end, that names it as the one to begin with."""
+        engine = self.engine
+        self.status = status
+        if status == "succeeded" or (status != "stopped" and self.failures.error is None):
+            engine.running.remove(self)
+        if not engine.broken and engine.stopper.failure is None:
+            if self.kept is not None:
+                self._end_round()
+            else:
+                self.save_state(between=status == "succeeded")
+        if self in engine.running:
+            engine.running.remove(self)
+        for task in self.open_tasks:
+            self._count(task)
+        ending.end(self, status, engine.clock.monotonic() - self._begun)
+
+    def _end_round(self) -> None:
+        """A round of a tail has ended: what is safe to say of it stands in the state, and goes out when a STATE is due.
+        Its rows go out now."""
+        for task in self.open_tasks:
+            self.tasks.save(task)
+        if self.kept is not None:
+            self.kept.since = self.since_rows, self._since_pages, self._since
+        if self.source_changed or any(outlet.versions.activated for outlet in self.outlets.values()):
+            self.engine.states.note()
+        self.engine.sink.flush()
+
+    # ---- tasks (under the engine's lock) ---------------------------------------------------------------
+
+    def task_began(self, task: Task) -> None:
+        """Rows of a task follow."""
+        if task not in self.open_tasks:
+            self.open_tasks.append(task)
+            self.failures.misses(task)
+
+    def task_ended(self, task: Task) -> None:
+        """A task has come to its end, or to an error."""
+        self.open_tasks.remove(task)
+        self._ended_tasks += 1
+        self._count(task)
+        if self.kept is not None and task.error is None:
+            self.kept.ended(task.key, task.behind)
+        self.failures.of_task(task)
+        try:
+            self.tasks.ended(task)
+        except StreamError as error:
+            self.failures.end(error)
+
+    def _count(self, task: Task) -> None:
+        for name, tracker in task.trackers.items():
+            if name in self.outlets:
+                self.outlets[name].without_value += tracker.without_value
+                self.outlets[name].newer += tracker.newer
+
+    def wrote(self) -> None:
+        """A page went through."""
+        self._since_pages += 1
+        for name, outlet in self.outlets.items():
+            if outlet.rows != self._reported.get(name):
+                self._reported[name] = outlet.rows
+                # Of many partitions there is no one bookmark to draw.
+                task = self.open_tasks[0] if self.open_tasks and self.saved.coverage is not None else None
+                tracker = task.trackers.get(name) if task is not None else None
+                greatest = tracker.greatest if tracker is not None else None
+                self.engine.report.page(name, outlet.rows, greatest)
+                if self.engine.watch is not None:
+                    self.engine.watch.rows(name, outlet.rows, greatest)
+
+    def tick(self) -> None:
+        """Rows that wait while user code blocks go out, and a STATE that is due; called by the timer under the
+        engine's lock.
+
+        Not where a function of the author's sees the rows: that is called where the stream's own function runs, since
+        what it uses may belong to that thread (a database connection does).
+        """
+        if self.has_hooks:
+            return
+        for worker in self.workers:
+            if not worker.over:
+                worker.tick()
+        self.save_if_due()
+
+    # ---- STATE -----------------------------------------------------------------------------------------
+
+    def save_if_due(self) -> None:
+        """STATE, where the strategy asks for one, or partitions have come to their end; put off while its line would
+        outweigh the rows since the last one."""
+        if self.engine.limit is not None or self.abandoned:
+            return
+        seconds = self.engine.clock.monotonic() - self._since
+        since = Since(self.since_rows, seconds, self._since_pages)
+        waited = since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS
+        soon = self.kept is None and waited and (self._ended_tasks > 0 or self.source_changed)
+        if (soon or pace.is_due(self, since)) and self.engine.states.has_room():
+            self.save_state()
+
+    def save_state(self, *, between: bool = False) -> None:
+        """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose. ``between``: it stands
+        between two streams, and may be put off."""
+        engine = self.engine
+        if engine.limit is not None or engine.broken:
+            return
+        for task in self.open_tasks:
+            self.tasks.save(task)
+        if between:
+            engine.states.write_between()
+        else:
+            engine.states.write()
+        self.counts_from_here()
+
+    def counts_from_here(self) -> None:
+        """A STATE was written."""
+        self.since_rows = self._since_pages = self._ended_tasks = 0
+        self._since = self.engine.clock.monotonic()

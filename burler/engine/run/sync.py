@@ -1,0 +1,319 @@
+"""The sync loop: a run, from its first stream to the last STATE.
+
+    user function -> pull -> shape -> bookmark -> sink
+
+One engine drives every mode. STATE travels in the same sequence as the records it covers.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from burler.clock import Clock
+from burler.engine.catalog.batch_settings import batch_enabled
+from burler.engine.catalog.plan import PlannedRun, PlannedStream
+from burler.engine.run.acknowledging import Acknowledgements
+from burler.engine.run.guarded import GuardedSink
+from burler.engine.run.partitions import GivenPartition
+from burler.engine.run.session import Session
+from burler.engine.run.signals import Stopper
+from burler.engine.run.states import States
+from burler.engine.run.stream import SyncRun
+from burler.engine.run.timer import Timer
+from burler.engine.run.workers import Crew, stopper_here
+from burler.engine.run.writing import FATAL
+from burler.engine.tail.kept import Kept
+from burler.engine.tail.tail import Tail
+from burler.engine.writer.outlet import schema_of
+from burler.errors import StreamError
+from burler.report.report import Report
+from burler.report.watch import TailWatch
+from burler.settings import Settings
+from burler.singer import state as st
+from burler.singer.catalog import Catalog
+from burler.sinks.base import Sink, form_for
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class SyncResult:
+    """How a run ended: rows per stream, errors per stream, the last state, and the signal that ended it."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    errors: dict[str, BaseException] = field(default_factory=dict)
+    state: dict[str, Any] = field(default_factory=dict)
+    stopped_by: int | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 if a stream failed."""
+        return 1 if self.errors else 0
+
+
+class Engine:
+    """Runs a plan into a sink; ``part``: one partition alone, of the only stream of the plan, for another run."""
+
+    def __init__(
+        self,
+        session: Session,
+        plan: tuple[PlannedRun, ...],
+        sink: Sink,
+        *,
+        catalog: Catalog,
+        state: dict[str, Any] | None = None,
+        settings: Settings | None = None,
+        stopper: Stopper | None = None,
+        now: Callable[[], dt.datetime] | None = None,
+        clock: Clock | None = None,
+        limit: int | None = None,
+        report: Report | None = None,
+        watch: TailWatch | None = None,
+        replan: Callable[[], tuple[tuple[PlannedRun, ...], Catalog]] | None = None,
+        part: GivenPartition | None = None,
+    ) -> None:
+        self.session = session
+        self.plan = plan
+        self.sink: Sink = GuardedSink(sink, self)
+        self.catalog = catalog
+        self.state = st.check_state(state)
+        self.settings = settings or Settings()
+        self.stopper = stopper or Stopper()
+        self.clock = clock or Clock()
+        self.now = now or self.clock.now
+        self.limit = limit
+        self.watch = watch
+        self.replan = replan
+        self.part = part
+        self.tail: Tail | None = None
+        self.lock = threading.RLock()
+        self.changed = threading.Condition()
+        self.running: list[SyncRun] = []
+        self.broken = False
+        self.report = report or Report(points=0)
+        self.states = States(self)
+        self.acknowledgements = Acknowledgements(self)
+        self._waiting = deque(plan)
+        self._late_errors: dict[str, BaseException] = {}
+
+    def run(self) -> SyncResult:
+        """Run every stream of the plan; a broken one does not stop the others.
+
+        Raises:
+            OutputClosed, StorageError, LockLost: nothing can be written any more.
+        """
+        result = SyncResult()
+        self._choose_forms()
+        self.sink.tell_states(self.acknowledgements.state_is_out)
+        self.acknowledgements.start()
+        self.stopper.hook_since = self._hook_since
+        self.stopper.on_stuck = self._leave
+        self.stopper.listeners.append(self.tell)
+        self.tail = tail = Tail(self, result) if self.settings.tail and self.limit is None else None
+        timer = Timer(self, tail)
+        timer.start()
+        complete = False
+        try:
+            if tail is not None:
+                tail.run()
+            else:
+                self._run_streams(result)
+            with self.lock:
+                if tail is not None and self.stopper.failure is None:
+                    self.write_state()  # before anything is said: whoever reads stderr may be slow
+                elif not self.stopper.requested or self.states.is_put_off:
+                    self.states.write()
+                if self.stopper.failure is not None:
+                    raise self.stopper.failure
+            complete = True
+        finally:
+            timer.stop()
+            self.stopper.listeners.remove(self.tell)
+            try:
+                with self.lock:
+                    self.closed = True
+                    self.sink.close(complete=complete)
+            finally:
+                self.acknowledgements.close()  # of the last STATE; a lake's has only just been written
+        if tail is not None:
+            tail.last_words()
+        for name, error in self._late_errors.items():
+            result.errors.setdefault(name, error)
+        result.state = copy.deepcopy(self.state)
+        result.stopped_by = self.stopper.signal
+        return result
+
+    closed = False
+    """Whether the sink is closed: what comes after that from threads that could not be woken is lost on purpose."""
+
+    def _choose_forms(self) -> None:
+        """Let the sink see which streams come, and how: what is wrong with that shows before the first message."""
+        for stream in (stream for planned in self.plan for stream in planned.streams if self.limit is None):
+            form_for(self.sink, stream.stream, batch_enabled(stream))
+
+    def _run_streams(self, result: SyncResult) -> None:
+        """Streams of the plan, one after the other or several at a time; the first one on this thread."""
+        crew = Crew(lambda: self.stopper.requested, name="burler-stream")
+        first = self._waiting.popleft() if self._waiting else None
+        for _ in range(1, min(self.settings.workers, len(self.plan)) if self.limit is None else 1):
+            crew.start(partial(self._beside, result))
+        while first is not None:
+            self._run_stream(first, result)
+            first = self._next()
+        if not crew.wait():
+            with self.lock:
+                for run in list(self.running):
+                    run.abandon()
+
+    def _hook_since(self) -> float | None:
+        """Without the lock: whoever runs the hook holds it."""
+        outlets = [outlet for run in tuple(self.running) for outlet in tuple(run.outlets.values())]
+        return min((outlet.hook_since for outlet in outlets if outlet.hook_since is not None), default=None)
+
+    def _next(self) -> PlannedRun | None:
+        with self.lock:
+            return self._waiting.popleft() if self._waiting and not self.stopper.requested else None
+
+    def _beside(self, result: SyncResult) -> None:
+        """Streams in a thread beside the first."""
+        try:
+            while (planned := self._next()) is not None:
+                self._run_stream(planned, result)
+        except BaseException as error:
+            self.stopper.fail(error)
+
+    def _run_stream(self, planned: PlannedRun, result: SyncResult) -> None:
+        self.run_one(planned, result.rows, result.errors)
+
+    def run_one(
+        self,
+        planned: PlannedRun,
+        rows: dict[str, int],
+        errors: dict[str, BaseException],
+        kept: Kept | None = None,
+        *,
+        is_stale: Callable[[], bool] = lambda: False,
+    ) -> SyncRun | None:
+        """Run one sync function, and add what came of it; None if it could not begin, or must not any more.
+
+        Raises:
+            errors of the sink and of the run as a whole.
+        """
+        name = planned.spec.tap_stream_id
+        run: SyncRun | None = None
+        try:
+            with self.lock:
+                if is_stale():
+                    return None
+                run = SyncRun(self, planned, kept, is_stale=is_stale)
+            run.sync()
+        except FATAL:
+            raise
+        except Exception as error:
+            if self.broken:
+                raise
+            with self.lock:
+                errors[name] = error
+                self.report.failed(name, None, error)
+        finally:
+            with self.lock:
+                if run is not None:
+                    if run in self.running:
+                        self.running.remove(run)
+                    for outlet in run.outlets.values():
+                        stream = outlet.planned.tap_stream_id
+                        rows[stream] = rows.get(stream, 0) + outlet.rows
+                    for failed, reason in run.failures.errors().items():
+                        errors.setdefault(failed, reason)
+        return run
+
+    def write_state(self) -> None:
+        """STATE with what is safe to say of all streams now, also where that is the same as before: it covers what came
+        since. Files that hold records before it are closed for it."""
+        for run in self.running:
+            for task in run.open_tasks:
+                run.tasks.save(task)
+            run.counts_from_here()
+        self.states.write()
+        self.sink.settle()
+
+    def _leave(self) -> None:
+        """User code does not come to its end although the run is to: the last STATE goes out all the same, and the
+        process ends. Called by the watchdog."""
+        if self.lock.acquire(timeout=1.0):
+            logger.warning("a function does not end although it was told to; the process ends without it")
+            if not self.broken and self.stopper.failure is None:
+                self.write_state()
+
+    def pause(self, seconds: float, until: Callable[[], bool]) -> None:
+        """Let time pass for a function of the author's, no longer than ``until`` says."""
+        end = self.clock.monotonic() + seconds
+        with stopper_here(self.stopper).our_code():  # a Stop in a condition could leave its lock as it should not be
+            while True:
+                with self.changed:
+                    left = end - self.clock.monotonic()
+                    if until() or left <= 0:
+                        return
+                    self.clock.wait(self.changed, left if self.tail is None else self.tail.until_due(left))
+                if self.clock.is_fake and self.tail is not None:
+                    self.tail.pass_time()
+
+    def client_of(self, stream: str) -> tuple[int, Any]:
+        """The client that a stream's round began with, while it runs, and its number: its functions have one."""
+        run = next((run for run in tuple(self.running) if stream in run.line.names), None)
+        if run is None or not run.client_numbers:
+            return self.session.clients.get()
+        return self.session.clients.numbered(min(tuple(run.client_numbers)))
+
+    def tell(self) -> None:
+        """Wake whoever waits: something has changed."""
+        with self.changed:
+            self.changed.notify_all()
+
+    def stream_failed(self, name: str, error: StreamError) -> None:
+        """A function of a stream's failed that is not called in its own run: for an acknowledgement."""
+        with self.lock:
+            run = next((run for run in self.running if name in run.line.names), None)
+            if run is not None:
+                run.failures.end_of(name, error)
+            else:
+                self._late_errors.setdefault(name, error)
+                self.report.failed(name, None, error)
+
+    def planned(self, stream: str) -> PlannedStream | None:
+        """A stream of the plan; None if it is not selected."""
+        streams = (one for planned in self.plan for one in planned.streams)
+        return next((one for one in streams if one.tap_stream_id == stream), None)
+
+    def note_syncing(self) -> None:
+        """Note in the state which stream the run is in, unless the settings say not to: the first that has
+        not come to its end."""
+        if self.limit is not None:
+            return
+        if self.settings.tail:  # its rounds are of all streams
+            st.set_currently_syncing(self.state, None)
+            return
+        name = self.running[0].at if self.running else None
+        if name is None and self._waiting and not self.closed:
+            name = self._waiting[0].spec.tap_stream_id
+        st.set_currently_syncing(self.state, name if self.settings.currently_syncing else None)
+
+
+def write_schemas(plan: tuple[PlannedRun, ...], sink: Sink) -> None:
+    """SCHEMA of every planned stream, and nothing else; the sink is closed."""
+    complete = False
+    try:
+        for planned in plan:
+            for stream in planned.streams:
+                sink.write(schema_of(stream))
+        complete = True
+    finally:
+        sink.close(complete=complete)

@@ -1,0 +1,519 @@
+"""A task: one call of a root's function, with all that is called below it, and what a STATE may say of it.
+
+A stream without partitions is one task; a partitioned one has a task for each partition. Calls of substreams' functions
+belong to the task of their root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from burler.call import Given, gives_nothing
+from burler.context import Channel, StreamRun, bind
+from burler.declare.spec import Children, StreamSpec, UserFunction
+from burler.declare.strategies import Manual
+from burler.engine.run import sources
+from burler.engine.run.stream_runs import run_in_task
+from burler.engine.state.ledger import Start
+from burler.engine.state.progress import KeyRange, Progress, where
+from burler.errors import StreamError
+from burler.pipeline.bookmark import BookmarkTracker
+from burler.pipeline.repeats import Repeats
+from burler.singer.bookmark_values import key_text
+
+if TYPE_CHECKING:
+    from burler.engine.run.stream import SyncRun
+
+Row = Mapping[str, Any]
+GREATEST: Any = object()
+"""In place of a value that an author vouches for: the greatest that is out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What authors keep beside their rows, at one moment.
+
+    Attributes:
+        positions: each ``stream.state``, as JSON.
+        sources: the entries of each ``stream.source_state``; streams without any are left out.
+    """
+
+    positions: bytes
+    sources: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
+class Member:
+    """One stream of a family that has a function of its own: its ``stream`` object, its context, its children.
+
+    ``names`` are the streams whose rows its function may yield: its own, and those that it emits.
+    """
+
+    __slots__ = ("children", "context", "first_bookmark", "function", "given", "name", "names", "records_paths", "run")
+
+    def __init__(
+        self,
+        name: str,
+        function: UserFunction,
+        run: StreamRun,
+        given: Given,
+        *,
+        names: frozenset[str],
+        records_paths: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        self.name = name
+        self.records_paths = records_paths
+        self.function = function
+        self.run = run
+        self.first_bookmark = run.raw_bookmark
+        self.given = given
+        self.names = names
+        self.children: dict[str, list[Member]] = {}
+        self.context = contextvars.copy_context()
+        self.context.run(bind, run)
+
+    @property
+    def place(self) -> str:
+        """file:line of its function."""
+        return self.function.place
+
+
+class Came(KeyRange):
+    """What came of a substream for one row of its parent: counts rows, and notes the range of their ``key``."""
+
+    __slots__ = ("_values", "count", "key")
+
+    def __init__(self, key: str | None, key_format: str | None) -> None:
+        super().__init__(key_format)
+        self.key = key
+        self.begin()
+
+    def begin(self) -> None:
+        """A further try of the call: only its rows count."""
+        self.count = 0
+        self._values: list[Any] = []
+
+    def count_row(self, row: Mapping[str, Any]) -> None:
+        """Count a row."""
+        self.count += 1
+        if self.key is not None:
+            self._values.append(row.get(self.key))
+
+    def done(self) -> Children:
+        """All of it; ``is_mixed`` if values can't be compared."""
+        values, self._values = self._values, []
+        self.add(values)
+        return Children(self.count, *(key_text(one[1]) if one else None for one in (self.least, self.greatest)))
+
+
+class Task:
+    """Where it begins, what it has given, and what is missing of it.
+
+    Args:
+        partition: the dict that the partitions function gave, and the ``key`` of its entry in the state; None for a
+            stream without partitions.
+    """
+
+    def __init__(self, sync: SyncRun, *, partition: Mapping[str, Any] | None = None, key: str | None = None) -> None:
+        self.engine = sync.engine
+        self.line = sync.line
+        self.outlets = sync.outlets
+        self._sync = sync
+        self.retried = sync.retried
+        self.pushes = sync.pushes
+        self.partition = partition
+        self.key = key
+        self.error: BaseException | None = None
+        self.behind: set[str] = set()  # streams of which rows are missing
+        self.incomplete: dict[str, str] = {}  # streams of which they may be: their sources said that there is more
+        self.skipped: set[str] = set()  # substreams that have ended, and were not called for rows of this task
+        self.retries = 0
+        self.complete = False
+        self.held = self._save_asked = False
+        self._caught_up = False
+        self.pending: list[Callable[[], None]] = []
+        self.intakes: dict[str, Any] = {}  # of streams for which files were yielded
+        self.range = KeyRange(sync.line.textual(sync.name))  # of the key of its rows, where partitions rise
+        self.has_emitted = False
+        # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
+        self.emitted: dict[str, list[tuple[str, Row]]] = {}
+        self.emitting = threading.Lock()
+        self.watched: list[dict[str, Any]] = []  # what came of substreams, for bookmark functions that ask
+        self.asked: list[tuple[str, Row, dict[str, Any]]] = []  # parents' rows, with what came for each
+        self._givens: dict[str, Given] = {}
+        self.start = sync.saved.start(key)
+        self.members: dict[str, Member] = {name: self._member(self.line.spec(name)) for name in self.line.called}
+        self.children: dict[str, list[Member]] = {}
+        """The members that are called for rows of a stream."""
+        for member in self.members.values():
+            above = self.line.spec(member.name).parent
+            if above is not None:
+                siblings = self.children.setdefault(above, [])
+                siblings.append(member)
+                self.members[self.line.giver(above)].children[above] = siblings
+        self.trackers = _trackers(sync, self.start)
+        self._original = self.states()
+        self.safe_states: dict[str, Any] = msgspec.json.decode(self._original.positions)
+        self.safe_sources = self._original.sources
+        self.dropped: dict[str, tuple[Any, ...]] = {}  # streams with entries that no longer count: those that do
+
+    # ---- what is called --------------------------------------------------------------------------------
+
+    @property
+    def root(self) -> Member:
+        """The member whose function is called first."""
+        return self.members[self.line.root]
+
+    def attach(self, channel: Channel) -> None:
+        """Say where what its functions emit beside their rows goes."""
+        for member in self.members.values():
+            member.run._channel = channel
+
+    @property
+    def where(self) -> str:
+        """Which task it is, for errors and reports; empty where there is one only."""
+        return where(self.key)
+
+    def call(self, member: Member, parent: Any) -> Any:
+        """Call a member's function, for a row of its parent; what it gives.
+
+        Raises:
+            StreamError: it neither yields nor returns anything.
+        """
+        invoke = self.engine.session.invoke
+        given = {**member.given, "parent": lambda: parent}
+        result = sources.guarded(member, lambda: invoke(member.function, given, stream=member.name))
+        emits = self.has_emitted or _emits(member.function.fn)
+        if result is None and not emits and gives_nothing(member.function.fn):
+            raise StreamError(
+                member.name,
+                f"stream '{member.name}' ({member.place}): its function neither yields nor returns anything. "
+                "Yield rows, or return a list of them; [] if there are none.",
+            )
+        return result
+
+    def repeats(self, name: str) -> Repeats | None:
+        """The rows of a stream that may come again in this round."""
+        kept = self._sync.kept
+        return None if kept is None else kept.repeats(self.line, name, self.key)
+
+    def _member(self, spec: StreamSpec) -> Member:
+        name = spec.tap_stream_id
+        assert spec.sync is not None
+        run = run_in_task(self, self._sync, spec)
+        line = self.line
+        return Member(name, spec.sync, run, self._given(run), names=line.emits[name], records_paths=line.paths[name])
+
+    def given_to(self, name: str) -> Given:
+        """What functions of a stream's rows (bookmark, post_transform) may ask for: its own ``stream``, also if another
+        function yields its rows."""
+        if name not in self._givens:
+            giver = self.line.giver(name)
+            given = self.members[giver].given if giver == name else None
+            self._givens[name] = given or self._given(run_in_task(self, self._sync, self.line.spec(name)))
+        return self._givens[name]
+
+    def _given(self, run: StreamRun) -> Given:
+        engine = self.engine
+        return engine.session.given(
+            client=self._sync.client,
+            state=self._sync.state_at_start,
+            catalog=lambda: engine.catalog,
+            stream=lambda: run,
+            partition=lambda: run.partition,
+        )
+
+    # ---- a tail function with overlap (docs/tail.md) ----------------------------------------------------
+
+    @property
+    def _overlaps(self) -> bool:
+        return self.line.spec(self.line.root).overlap
+
+    def catch_up(self, stream: str, caught_up: Callable[[], None]) -> Iterator[Any]:
+        """What the sync function of the root gives, in its tail function. Of a full table it is a whole version.
+
+        Args:
+            caught_up: called behind the last of it.
+
+        Raises:
+            StreamError: the tail function is not declared so, or has asked for it before.
+        """
+        root, first = self.root, self._sync.first
+        if first is None or stream != root.name or not self._overlaps or self._caught_up:
+            raise StreamError(
+                stream,
+                f"stream '{stream}' ({root.place}): catch_up() is for a tail function that is declared with "
+                "overlap=True beside a sync function, once in a call. Without overlap the sync function runs before.",
+            )
+        self._caught_up = True
+        return self._batch(first, caught_up)
+
+    def _batch(self, first: UserFunction, caught_up: Callable[[], None]) -> Iterator[Any]:
+        root, planned = self.root, self.line.planned.get(self.line.root)
+        whole = root.run.full_table() if planned is not None and planned.versions else contextlib.nullcontext()
+        with whole:
+            given = self.engine.session.invoke(first, root.given, stream=root.name)
+            if hasattr(given, "__next__"):
+                yield from given
+            elif given is not None:
+                yield given
+        root.run._call_ended()
+        caught_up()
+
+    def check_overlap(self) -> None:
+        """Rows, or the end, of a tail function with overlap that has not asked for the batch: that would never come.
+
+        Raises:
+            StreamError: it is one.
+        """
+        if self.pushes and not self._caught_up and self._overlaps:
+            root = self.root
+            raise StreamError(
+                root.name,
+                f"stream '{root.name}' ({root.place}): overlap=True, and its tail function has not called "
+                "stream.catch_up(): the rows of its sync function would never come. Say yield from stream.catch_up(), "
+                "once it is subscribed.",
+            )
+
+    # ---- what it has given -----------------------------------------------------------------------------
+
+    def states(self) -> Snapshot:
+        """Each ``stream.state`` and ``stream.source_state`` as it stands now.
+
+        Raises:
+            StreamError: one that holds something else.
+        """
+        try:
+            positions = msgspec.json.encode({name: member.run.state for name, member in self.members.items()})
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            guilty = next((one for one in self.members.values() if not _has_json(one.run.state)), self.root)
+            raise StreamError(
+                guilty.name,
+                f"stream '{guilty.name}' ({guilty.place}): stream.state must hold JSON values only: {error}.",
+            ) from None
+        kept = {name: member.run.source_state.entries() for name, member in self.members.items()}
+        return Snapshot(positions, {name: entries for name, entries in kept.items() if entries})
+
+    def settle(self) -> None:
+        """The functions have come to their end: what their sources said of what they gave counts."""
+        self.root.run._call_ended()
+        for member in self.members.values():
+            member.run.source_state.settle()
+
+    def keep_states(self, states: Snapshot) -> None:
+        """What authors kept when everything before it was in the page. Not once rows are missing: a position of the
+        author's own can't be held back to where they are."""
+        if not self.held:
+            self.safe_states = msgspec.json.decode(states.positions)
+            if not self.root.run._incomplete:  # else the next run would hear that nothing has changed
+                self._sync.source_changed |= states.sources != self.safe_sources
+                self.safe_sources = states.sources
+
+    def drop_sources(self, stream: str) -> None:
+        """Entries of a stream no longer count, whatever else may be said of it."""
+        self.dropped[stream] = self.members[stream].run.source_state.entries()
+
+    @property
+    def sources_before(self) -> Mapping[str, tuple[Any, ...]]:
+        """The source states of each stream that has any, as the state had them."""
+        return self._original.sources
+
+    @property
+    def changed_sources(self) -> dict[str, list[Any]]:
+        """The source states of each stream that it has other ones of than the state, where that may be said."""
+        before, now = self._original.sources, self.safe_sources
+        names = before.keys() | now.keys()
+        changed = {name for name in names if now.get(name, ()) != before.get(name, ())}
+        return {name: self._still(name, now.get(name, ())) for name in changed | self.dropped.keys()}
+
+    def _still(self, stream: str, kept: tuple[Any, ...]) -> list[Any]:
+        """Entries without those that were dropped. One that was saved anew is another object, if an equal one."""
+        if stream not in self.dropped:
+            return list(kept)
+        left = {id(entry) for entry in self.dropped[stream]}
+        gone = {id(entry) for entry in self._original.sources.get(stream, ())} - left
+        return [entry for entry in kept if id(entry) not in gone]
+
+    def observe(self, name: str, keys: list[Any]) -> None:
+        """Take the bookmark values of rows that are written. Those of the root wait, where it has substreams, until
+        what belongs to them is out, too.
+
+        Raises:
+            UnsortedStreamError, StreamError: see ``BookmarkTracker``.
+        """
+        tracker = self.trackers.get(name)
+        if tracker is None or not keys:
+            return
+        if self._waits(name):
+            self.pending.append(functools.partial(tracker.observe, keys))
+        else:
+            tracker.observe(keys)
+        if name == self.line.root and self.line.spec(name).partition_order == "asc":
+            self.range.add(keys)
+
+    def _waits(self, name: str) -> bool:
+        """Whether rows of a stream count only once what belongs to them is out: those of parents, and of the root,
+        whose bookmark speaks for all that comes in its run."""
+        return name in self.children or (self.line.has_children and name == self.line.root)
+
+    def release(self, states: Snapshot) -> None:
+        """What belongs to all rows so far is out."""
+        pending, self.pending = self.pending, []
+        for act in pending:
+            act()
+        self.keep_states(states)
+
+    def takes_save(self) -> bool:
+        """Whether the author has asked for a STATE among the rows that were released."""
+        asked, self._save_asked = self._save_asked, False
+        return asked
+
+    def save_bookmark(self, name: str, value: Any) -> None:
+        """What an author vouches for: a value, or ``GREATEST`` of what is out."""
+        tracker = self.trackers.get(name)
+        if tracker is None:
+            return
+        self._sync.saved_by_hand = True
+        save = tracker.save if value is GREATEST else functools.partial(tracker.save, value)
+        if self._waits(name):
+            self.pending.append(save)
+            self._save_asked = True
+        else:
+            save()
+
+    def miss(self, stream: str, values: Mapping[str, Any] | None) -> None:
+        """Rows of a substream are missing: those for the rows of the streams above that have these bookmark values.
+
+        Args:
+            values: None where it can't be told which: bookmarks stay where they are.
+        """
+        self.held = True
+        self.behind |= self.line.below(stream)
+        above = self.line.above(stream)
+        for name, tracker in self.trackers.items():
+            if name in self.behind:
+                tracker.hold(None)
+            elif name not in above:
+                continue
+            elif values is not None and name in values:
+                tracker.hold(values[name])
+            else:
+                tracker.hold(tracker.safe if name == self.line.root else None)
+
+    def note_incomplete(self) -> None:
+        """The root's function has ended, and its source said that there is more than it read. Behind rows that rise the
+        next run goes on; a bookmark that moves at the end stays, and so do those of substreams, whose parents may be
+        among what is missing."""
+        root = self.line.root
+        if not self.root.run._incomplete:
+            return
+        self.incomplete[root] = self.root.run._incomplete
+        self.behind |= self.line.below(root)
+        for name, tracker in self.trackers.items():
+            if name != root or not tracker.goes_on:
+                tracker.hold(None)
+        self.held |= root not in self.trackers or not self.trackers[root].goes_on
+
+    def progress(self) -> Progress:
+        """How far it has come, as far as it is safe to say now."""
+        return Progress(
+            self.key,
+            {name: msgspec.to_builtins(tracker.safe) for name, tracker in self.trackers.items()},
+            self.safe_states,
+            sources.to_save(self),
+            {name: now for name in self.line.family.tables if (now := self.outlets[name].versions.now) is not None},
+            self.complete,
+            self.error is not None,
+            frozenset(self.behind),
+            self.range.least,
+            self.range.greatest,
+        )
+
+    def finish(self) -> None:
+        """The function has come to its end, and all that it gave is out."""
+        self.complete = True
+        for tracker in self.trackers.values():
+            tracker.complete()
+
+    def again(self) -> None:
+        """Prepare a further try: everything as it was at the beginning."""
+        self.retries += 1
+        self.incomplete.clear()
+        self.skipped.clear()
+        for member in self.members.values():
+            member.run._call_begins()
+        self._caught_up = False
+        if self._sync.kept is not None:
+            self._sync.kept.again(self.key)
+        self.pending.clear()
+        self.asked.clear()
+        self.watched.clear()
+        for outlet in self.outlets.values():
+            outlet.versions.restart(outlet.rows)
+        self.emitted.clear()
+        for tracker in self.trackers.values():
+            tracker.restart()
+        for name, state in msgspec.json.decode(self._original.positions).items():
+            self.members[name].run.state = state
+            self.members[name].run.source_state.restart()
+        self.safe_sources = self._original.sources
+
+    def begin_at(self, bookmark: Any) -> None:
+        """Give the root's function another bookmark than the state has; None: the one it began with."""
+        self.root.run._bookmark = self.root.first_bookmark if bookmark is None else bookmark
+
+
+def _emits(fn: Any) -> bool:
+    """Whether a function emits rows by name (``stream.emit_record``): then it need not yield."""
+    names: Sequence[str] = getattr(getattr(fn, "__code__", None), "co_names", ())
+    return any(name in ("emit_record", "emit_records") for name in names)
+
+
+def _has_json(value: Any) -> bool:
+    try:
+        msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _trackers(sync: SyncRun, start: Start) -> dict[str, BookmarkTracker]:
+    """One for each stream of the line that keeps a bookmark, or a place where its full table goes on. Also for a parent
+    that runs unseen: its own rows say how far its substreams have come."""
+    line = sync.line
+    names = list(line.planned)
+    if line.root not in names and line.has_children:
+        names.insert(0, line.root)
+    found = {name: _tracker(sync, start, name) for name in names}
+    return {name: tracker for name, tracker in found.items() if tracker is not None}
+
+
+def _tracker(sync: SyncRun, start: Start, name: str) -> BookmarkTracker | None:
+    planned, spec, key = sync.line.planned.get(name), sync.line.spec(name), sync.line.family.keys[name]
+    order, initial = spec.order, None
+    if planned is None and (spec.replication_key is None or spec.bookmark_key != spec.replication_key):
+        return None
+    if planned is not None and planned.resume_key is not None:
+        key, order, initial = planned.resume_key, "asc", start.resume_value
+    elif key is not None:
+        order, initial = order if planned is None else planned.order, start.saved(name)
+    if key is None:
+        return None
+    return BookmarkTracker(
+        name,
+        key,
+        initial=initial,
+        sorted_rows=order == "asc",
+        exclusive=spec.resume == "exclusive",
+        on_unsorted=spec.on_unsorted,
+        manual=isinstance(spec.strategy, Manual),
+        signpost=sync.began if spec.signpost else None,
+        textual=sync.line.textual(name),
+    )

@@ -1,0 +1,155 @@
+"""What a line of streams keeps from one round of a tail to the next: what is dear to make, and what must be known."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from burler.engine.catalog.plan import PlannedRun, PlannedStream
+from burler.engine.run.line import Line
+from burler.engine.writer.outlet import Outlet
+from burler.engine.writer.versions import Versions
+from burler.pipeline.repeats import Repeats
+
+if TYPE_CHECKING:
+    from burler.engine.run.stream import SyncRun
+    from burler.engine.run.sync import Engine
+
+
+_MOST, _MOST_OF_PARTITION = 100_000, 2_000
+_ROUNDS = 16
+
+
+class Kept:
+    """Of one sync function, or of a stream's sync and tail functions together.
+
+    ``outlets`` hold the shapers. ``repeats``: the rows that may come again, by stream and partition. ``rounds``: how
+    many have begun.
+    """
+
+    def __init__(self, now: float) -> None:
+        self.since = 0, 0, now
+        """Rows, pages and the moment of the last STATE that the stream's strategy has asked for."""
+        self.outlets: dict[str, Outlet] = {}
+        self.opened: set[str] = set()  # whose SCHEMA is out
+        self.rounds = 0
+        self._lines: dict[bool, Line] = {}
+        self._repeats: dict[tuple[str, str | None], Repeats] = {}
+        self._last: dict[str, dict[Any, bytes]] = {}
+        self._used: dict[tuple[str, str | None], int] = {}  # in which round last
+        self._begun: set[tuple[str, str | None]] = set()
+
+    def line(self, engine: Engine, planned: PlannedRun) -> Line:
+        """The line of a round that begins."""
+        self.rounds += 1
+        self._begun.clear()
+        if self.rounds % _ROUNDS == 0:  # partitions that are there no more
+            latest: dict[str, int] = {}
+            for (name, _key), used in self._used.items():
+                latest[name] = max(used, latest.get(name, 0))
+            for one in [one for one, used in self._used.items() if one[1] and used < latest[one[0]] - _ROUNDS]:
+                del self._used[one]
+                self._repeats.pop(one, None)
+        found = self._lines.get(planned.pushes)
+        if found is None:
+            found = self._lines[planned.pushes] = Line(engine.session, planned, engine.catalog)
+        found.begin()
+        return found
+
+    def repeats(self, line: Line, name: str, key: str | None) -> Repeats | None:
+        """What is known of a stream's rows in a partition; None where none can come again: those of a full table are
+        all wanted, and of a source that gives only what lies behind the bookmark none do."""
+        if line.pushes and not line.planned[name].key_properties:
+            return None  # two equal messages are two
+        found = self._repeats.get((name, key))
+        if found is None:
+            keeps = _keeps(line, name)
+            if keeps is None:
+                return None
+            last = None if key is None else self._last.setdefault(name, {})
+            most = _MOST if key is None else _MOST_OF_PARTITION
+            found = Repeats(by_key=keeps == "top", most=most, last=last)
+            self._repeats[name, key] = found
+        self._used[name, key] = self.rounds
+        if (name, key) not in self._begun:
+            found.begin()
+            self._begun.add((name, key))
+        return found
+
+    def again(self, key: str | None) -> None:
+        """A task begins once more: what came out in its first try is known now."""
+        self._begun = {one for one in self._begun if one[1] != key}
+
+    def ended(self, key: str | None, behind: set[str]) -> None:
+        """A task came whole, but for streams that are ``behind``. One that did not forgets nothing."""
+        for one in [one for one in self._begun if one[1] == key and one[0] not in behind]:
+            self._repeats[one].end()
+            self._begun.discard(one)
+
+    def forget(self, stream: str | None = None) -> None:
+        """All rows of a stream, or of all streams, are wanted once more."""
+        for one in [one for one in self._repeats if stream in (None, one[0])]:
+            del self._repeats[one]
+            self._begun.discard(one)
+
+
+def _keeps(line: Line, name: str) -> Literal["top", "all"] | None:
+    """Which rows of a stream may come again: those at its bookmark, or any of the last ones."""
+    root = line.planned.get(line.root)
+    spec, planned = line.spec(name), line.planned[name]
+    if planned.versions or (root is not None and root.versions):
+        return None
+    if not planned.key_properties and (name != line.root or spec.bookmark is not None):
+        return None  # equal rows may be two: of two parents
+    if name != line.root:
+        above = [line.spec(one) for one in line.above(name)]
+        return "all" if any(one.bookmark_key is not None for one in above) else None
+    if planned.bookmark_key is None or (spec.resume == "exclusive" and spec.lookback is None and not spec.signpost):
+        return None
+    made = spec.bookmark is not None or spec.post_transform is not None
+    # Where a key may come twice in one reading, newest first, or in two partitions, all of them must be known.
+    anywhere = planned.key_properties and (planned.order != "asc" or spec.partitions is not None)
+    return "all" if made or anywhere or spec.lookback is not None or spec.signpost else "top"
+
+
+def outlet_of(sync: SyncRun, stream: PlannedStream) -> Outlet:
+    """The outlet of a stream in a run: a new one, or the one that a tail has kept, for another round."""
+    engine, name, kept, interrupted = sync.engine, stream.tap_stream_id, sync.kept, sync.saved.interrupted
+    version = interrupted.versions.get(name) if interrupted else None
+    found = kept.outlets.get(name) if kept is not None else None
+    if found is not None:
+        _renew(found, stream, engine, version)
+        return found
+    made = Outlet(
+        stream,
+        engine.sink,
+        engine.state,
+        now=engine.now,
+        settings=engine.settings,
+        limit=engine.limit,
+        wrote=engine.states.add,
+        interrupted_version=version,
+        invoke=partial(engine.session.invoke, stream=name),
+    )
+    if kept is not None:
+        kept.outlets[name] = made
+    return made
+
+
+def _renew(outlet: Outlet, planned: PlannedStream, engine: Engine, interrupted_version: int | None) -> None:
+    """An outlet begins another round: its counters at 0, its version anew. What its shapers have learned stays."""
+    outlet.planned = planned
+    outlet.rows = outlet.bytes = outlet.beyond = outlet.left_out = outlet.without_value = outlet.newer = 0
+    outlet.repeated = 0
+    outlet.bookmark_from = None
+    outlet.begin_round()
+    said = planned.spec.versions
+    outlet.versions = Versions(
+        planned,
+        engine.sink,
+        engine.state,
+        now=engine.now,
+        limited=False,
+        allowed=engine.settings.full_table_versions if said is None else said,
+        interrupted=interrupted_version,
+    )

@@ -1,0 +1,201 @@
+"""Rounds of a tail: one after the other of each source, and what follows from how each went."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from burler import logs
+from burler.engine.catalog.plan import PlannedRun
+from burler.engine.run.stream import SyncRun
+from burler.engine.tail.retries import is_connection
+from burler.engine.tail.sources import MOST_OFTEN_SECONDS, Source
+from burler.errors import BurlerError, PartialError
+from burler.singer import state as st
+
+if TYPE_CHECKING:
+    from burler.engine.run.sync import Engine, SyncResult
+
+logger = logging.getLogger(__name__)
+
+_LONG_SECONDS = 60.0
+
+
+class Rounds:
+    """Runs rounds, in whichever thread asks for one.
+
+    Args:
+        generation: counts the clients; what began with an earlier one no longer counts.
+    """
+
+    def __init__(self, engine: Engine, result: SyncResult, generation: Callable[[], int]) -> None:
+        self._engine = engine
+        self._result = result
+        self._settings = engine.settings
+        self._generation = generation
+
+    def run(self, source: Source, planned: PlannedRun, generation: int) -> bool:
+        """One round of a source; whether it was a good one. ``generation``: that of the thread."""
+        engine, watch = self._engine, self._engine.watch
+        if watch is not None:
+            watch.round_began(source.name)
+        begun = engine.clock.monotonic()
+        before = _place_of(engine, planned) if planned.pushes else b""
+        rows: dict[str, int] = {}
+        errors: dict[str, BaseException] = {}
+
+        def is_stale() -> bool:
+            return self._generation() != generation
+
+        run = engine.run_one(planned, rows, errors, source.kept, is_stale=is_stale)
+        if run is not None and not run.abandoned and not run.pushes:
+            source.cuts = source.cuts + 1 if run.is_cut and run.status != "succeeded" else 0
+        if is_stale() or (run is not None and run.abandoned):
+            return False  # another one has begun in its place
+        seconds = engine.clock.monotonic() - begun
+        with engine.changed:
+            for name, count in rows.items():
+                self._result.rows[name] = self._result.rows.get(name, 0) + count
+        # It has come further, or was connected for long and had nothing to say.
+        moved = planned.pushes and (
+            _place_of(engine, planned) != before or seconds > max(_LONG_SECONDS, source.tries.wait)
+        )
+        good = self._settle(source, planned, run, rows, errors, began=begun, moved=moved)
+        if watch is not None:
+            repeated = sum(one.repeated for one in run.outlets.values()) if run is not None else 0
+            watch.round_ended(
+                source.name,
+                rows=rows,
+                repeated=repeated,
+                seconds=seconds,
+                status=run.status if run is not None else "failed",
+                next_at=None if source.due == math.inf else source.due,
+            )
+        return good
+
+    def _settle(
+        self,
+        source: Source,
+        planned: PlannedRun,
+        run: SyncRun | None,
+        rows: dict[str, int],
+        errors: dict[str, BaseException],
+        *,
+        began: float,
+        moved: bool,
+    ) -> bool:
+        """When the source is read next. ``moved``: a tail function has come further than where it began, so a failure
+        of its is none in a row."""
+        engine, now = self._engine, self._engine.clock.monotonic()
+        whole = errors.get(source.name) or next(iter(errors.values()), None)
+        # What follows a batch, or goes on in a tail function, would pass what is missing of it.
+        partly = isinstance(whole, PartialError) and not source.pushes
+        failed = None if partly else whole
+        if failed is not None and engine.stopper.requested:
+            source.tries.error = failed
+            return False
+        if failed is not None:
+            if moved:
+                source.tries.failures = 0
+            self._failed(source, failed, now, frozenset() if run is None else frozenset(run.client_numbers))
+            return False
+        if run is not None and run.status == "stopped":
+            return False
+        if source.pushes and not planned.pushes:
+            return True  # the batch before the stream: what counts is how that goes
+        if planned.pushes and source.rounds == 1:
+            logger.info(
+                "stream '%s': its tail function has returned; it is called again after the interval", source.name
+            )
+        if source.tries.good() and engine.watch is not None:
+            engine.watch.recovered(source.name)
+            logger.info("stream '%s': goes on", source.name)
+        source.tries.error = whole  # parts of it; the rest went well
+        with engine.changed:
+            # Where a part fails, rows behind it come again and again: they are no reason to hurry.
+            source.due = self._next_round(source, now, began, new_rows=whole is None and any(rows.values()))
+            source.told = False
+        return True
+
+    def _next_round(self, source: Source, now: float, began: float, *, new_rows: bool) -> float | None:
+        """When a source is read next after a good round."""
+        most = self._settings.tail_max_rounds
+        if source.gone or (most is not None and source.rounds >= most and not source.pushes):
+            return None
+        if source.pushes and most is not None and source.rounds >= most:
+            return now  # its thread sees to it
+        if source.full and not source.pushes and not source.told:
+            asked = math.inf if source.planned.spec.wake is not None else None
+            return asked if source.age_seconds is None else max(now, began + source.age_seconds)
+        if source.told:
+            return max(now, began + MOST_OFTEN_SECONDS)
+        if self._settings.tail_drain and new_rows and not source.pushes:
+            return now
+        return now + source.interval_seconds
+
+    def _failed(self, source: Source, error: BaseException, now: float, numbers: frozenset[int]) -> None:
+        """It waits alone; or it has failed for good. ``numbers``: of the clients that it was given."""
+        engine, tries = self._engine, source.tries
+        wait = tries.failed(error)
+        most = self._settings.tail_max_rounds
+        if is_connection(error):
+            engine.session.renew_client(only=numbers)
+        if wait is None and tries.begin_anew():
+            logger.warning(
+                "stream '%s': failed too often; it forgets its bookmark and begins anew (tail_full_table_on_failure)",
+                source.name,
+            )
+            with engine.lock:
+                _forget(engine, source.planned)
+            source.kept.forget()
+            source.due = now
+            if engine.watch is not None:
+                engine.watch.failed(source.name, error, failures=tries.failures, wait_seconds=0.0)
+            return
+        if engine.watch is not None:
+            engine.watch.failed(source.name, error, failures=tries.failures, wait_seconds=wait)
+        told = _told(source.name, error)
+        if wait is None:
+            tries.for_good, source.due = True, None
+            logger.critical(
+                "stream '%s': has failed for good, after %d failures in a row: %s", source.name, tries.failures, told
+            )
+            if self._settings.tail_stop_on_failure:
+                engine.stopper.end()
+            return
+        source.due = now + wait
+        if source.gone or (most is not None and source.rounds >= most):
+            source.due = None
+        of = "" if self._settings.tail_max_retries is None else f" of {self._settings.tail_max_retries}"
+        logger.warning(
+            "stream '%s': failure %d%s in a row, tried again in %.1f s: %s", source.name, tries.failures, of, wait, told
+        )
+
+
+def _place_of(engine: Engine, planned: PlannedRun) -> bytes:
+    """Where a line of streams stands, to see whether it gets on: what the state says, but for versions."""
+    with engine.lock:
+        entries = [dict(st.entry_of(engine.state, one.tap_stream_id)) for one in planned.streams]
+        for entry in entries:
+            entry.pop(st.VERSION, None)
+        return msgspec.json.encode(entries)
+
+
+def _forget(engine: Engine, planned: PlannedRun) -> None:
+    """Take away what the state says of a line of streams, but for the versions that targets have."""
+    for stream in planned.streams:
+        entry = st.entry_of(engine.state, stream.tap_stream_id)
+        for key in [key for key in entry if key != st.VERSION]:
+            st.put(engine.state, stream.tap_stream_id, key, None)
+
+
+def _told(stream: str, error: BaseException) -> str:
+    """An error in one line, with the place in the author's code."""
+    if isinstance(error, BurlerError):
+        return " ".join(str(error).removeprefix(f"stream '{stream}'").lstrip(",: ").split())
+    place = logs.place_of_error(error)
+    return " ".join(f"{logs.short(error)}{f' ({place})' if place else ''}".split())

@@ -1,0 +1,374 @@
+"""Tail: a run that goes on for ever (tail-mode proposal).
+
+Streams are polled again and again, each on its own interval, from the state in memory; tail functions stay connected.
+One thread takes what is due first; there may be several. Where there are tail functions, the first runs on the main
+thread, where a signal can interrupt it, and the polls in threads. Whoever is on the main thread sees to SIGHUP.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from burler.engine.run import ending
+from burler.engine.run.workers import Crew
+from burler.engine.tail import said as tail_said
+from burler.engine.tail.rediscovery import rediscover
+from burler.engine.tail.retries import Tries
+from burler.engine.tail.rounds import Rounds
+from burler.engine.tail.sources import MOST_OFTEN_SECONDS, Source, next_due, source_of
+from burler.engine.tail.wake import wake_loop
+
+if TYPE_CHECKING:
+    from burler.engine.run.sync import Engine, SyncResult
+
+logger = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 2.0
+_LONGEST_SECONDS = 3600.0  # of one wait
+
+
+class Tail:
+    """Drives the streams of a plan until somebody stops it.
+
+    ``generation`` counts the clients: threads of an earlier one end with their round.
+    """
+
+    def __init__(self, engine: Engine, result: SyncResult) -> None:
+        self.engine = engine
+        self._result = result
+        self._settings = engine.settings
+        self._begun = self._anew = engine.clock.monotonic()
+        self._discovered = self._begun
+        self.generation = 0
+        self.sources = {one.spec.tap_stream_id: source_of(one, self._settings, self._begun) for one in engine.plan}
+        self._crew = self._new_crew()
+        self._rounds = Rounds(engine, result, lambda: self.generation)
+        self._told_late = self._told_put_off = False
+        self._discoveries_cut = 0  # in a row, by SIGHUP
+        self._left: list[str] = []  # streams whose functions are blocked at the end
+
+    def _new_crew(self) -> Crew:
+        return Crew(lambda: self._ended() or self.engine.stopper.hung_up, name="burler-tail")
+
+    @property
+    def pushes(self) -> bool:
+        """Whether any stream has a tail function."""
+        return any(source.pushes for source in self.sources.values())
+
+    # ---- the main thread -------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Go on until the run is to end.
+
+        Raises:
+            errors of the sink and of the run as a whole.
+        """
+        engine = self.engine
+        engine.stopper.may_hang_up = lambda: self._hangup_waits_seconds() <= 0
+        engine.stopper.on_hangup = self._cut_rounds
+        tail_said.announce(self.sources.values(), self._settings)
+        if self._nothing_left():
+            engine.stopper.end()
+        while not self._ended():
+            mine = self._start_threads()
+            mine()
+            self._wait_for_others()
+            if engine.stopper.hung_up and not engine.stopper.requested:
+                self._begin_anew()
+        self._close()
+
+    def _start_threads(self) -> Callable[[], None]:
+        """Start a thread for each source that pushes and for those that poll; gives what this thread has to do."""
+        generation = self.generation
+        sources = list(self.sources.values())
+        loops: list[Callable[[], None]] = [
+            partial(self._push, one, generation) for one in sources if one.pushes and not one.tries.for_good
+        ]
+        if any(not one.pushes for one in sources) or self._settings.tail_rediscover_seconds is not None:
+            loops += [partial(self._poll, generation) for _ in range(self._settings.workers)]
+        for source in sources:
+            if source.planned.spec.wake is not None:
+                self._crew.start(partial(self._guarded, partial(wake_loop, self, source, generation)))
+        for loop in loops[1:]:
+            self._crew.start(partial(self._guarded, loop))
+        return loops[0] if loops else lambda: None
+
+    def _guarded(self, loop: Callable[[], None]) -> None:
+        try:
+            loop()
+        except BaseException as error:
+            self.engine.stopper.fail(error)
+
+    def _wait_for_others(self) -> None:
+        """This thread has nothing to do any more; others have."""
+        engine = self.engine
+        with engine.changed:
+            while not self._ended() and not engine.stopper.hung_up:
+                engine.clock.wait(engine.changed, 1.0)
+
+    def _ended(self) -> bool:
+        return self.engine.stopper.requested
+
+    def over(self, generation: int) -> bool:
+        """Whether a thread that was started then has to end."""
+        return self._ended() or self.generation != generation or self.engine.stopper.hung_up
+
+    def _hangup_waits_seconds(self) -> float:
+        """For how long a SIGHUP is still put off; 0 or less: not at all. In its handler, so without a lock.
+
+        What earlier ones have cut must have come to its end, or have had its time, twice as long after each cut: with a
+        SIGHUP each second no full table would ever be whole.
+        """
+        cuts = max(self._discoveries_cut, *(one.cuts for one in tuple(self.sources.values()) if one.due is not None), 0)
+        return self._anew + 2.0 ** (cuts - 1) - self.engine.clock.monotonic() if cuts else 0.0
+
+    def _cut_rounds(self) -> None:
+        """In the handler of SIGHUP: flags only."""
+        for run in tuple(self.engine.running):
+            run.cut = True
+
+    def _begin_anew(self) -> None:
+        """SIGHUP: what runs comes to its end or is left behind, then all begins anew with a new client."""
+        engine = self.engine
+        self.generation += 1
+        logger.info("SIGHUP: the client is made anew, streams are polled at once (full tables when they are due)")
+        if not self._crew.wait():
+            with engine.lock:
+                for run in list(engine.running):
+                    run.abandon()
+                    if not run.pushes and run.name in self.sources:
+                        self.sources[run.name].cuts += 1
+        self._crew = self._new_crew()
+        engine.stopper.hung_up = False  # one that comes from here on may find a client that is older than itself
+        engine.session.renew_client()
+        self._wait_for(engine.session.clients.close_old())
+        self._anew, self._told_put_off = engine.clock.monotonic(), False
+        rediscover(engine, self.sources, lambda _new: None)  # all threads begin behind this
+        self._discoveries_cut = self._discoveries_cut + 1 if engine.stopper.hung_up else 0
+        now = engine.clock.monotonic()
+        for source in self.sources.values():
+            source.busy = False
+            if source.tries.for_good:
+                source.tries, source.due = Tries(self._settings), now
+            elif source.due is not None and (not source.full or source.tries.failures):
+                source.due = min(source.due, now)  # who has waited longest is first
+        if engine.watch is not None:
+            engine.watch.client_renewed()
+
+    def _see_to_hangup(self) -> None:
+        """One that was put off."""
+        stopper = self.engine.stopper
+        if stopper.put_off and (seconds := self._hangup_waits_seconds()) <= 0:
+            stopper.hang_up()
+        elif stopper.put_off and not self._told_put_off:
+            self._told_put_off = True
+            logger.info("SIGHUP: waits for streams that the last one has cut, %.1f s at the most", seconds)
+
+    def _wait_for(self, closing: threading.Thread | None) -> None:
+        """The old client is closed before the new one is made: a source may allow but one. Not for long."""
+        clock, deadline = self.engine.clock, self.engine.clock.monotonic() + _CLOSE_SECONDS
+        while closing is not None and closing.is_alive() and not self._ended() and clock.monotonic() < deadline:
+            closing.join(0.05)
+
+    def _close(self) -> None:
+        engine = self.engine
+        engine.tell()
+        if not self._crew.wait():
+            with engine.lock:
+                for run in list(engine.running):
+                    self._left.append(run.name)
+                    run.abandon()
+        for source in self.sources.values():
+            error = source.tries.error
+            if error is not None and (source.tries.for_good or engine.stopper.signal is None):
+                self._result.errors.setdefault(source.name, error)
+
+    def last_words(self) -> None:
+        """What is to be said at the end, once everything is out."""
+        tail_said.last_words(self.sources.values(), self._left, self._result.errors)
+        outlets = [outlet for source in self.sources.values() for outlet in source.kept.outlets.values()]
+        ending.last(self.engine, outlets)
+        if self.engine.watch is not None:
+            self.engine.watch.close()
+
+    # ---- polled streams --------------------------------------------------------------------------------
+
+    def _poll(self, generation: int) -> None:
+        """Take what is due first, again and again."""
+        while (source := self._next(generation)) is not None:
+            try:
+                self._rounds.run(source, source.planned, generation)
+            finally:
+                with self.engine.changed:
+                    if self.generation == generation:
+                        source.busy = False
+                    self.engine.changed.notify_all()
+
+    def _next(self, generation: int) -> Source | None:
+        """The next source that is due, once it is; None where this thread has to end."""
+        engine = self.engine
+        with engine.changed:
+            while not self.over(generation):
+                now = engine.clock.monotonic()
+                if self._is_discovery_due(now):
+                    self._discovered = now
+                    engine.changed.release()
+                    try:
+                        self._rediscover()
+                    finally:
+                        engine.changed.acquire()
+                    continue
+                source = next_due(self.sources.values())
+                if source is not None and source.due is not None and source.due <= now:
+                    self._warn_if_late(source, now - max(source.due, self._anew))
+                    source.busy, source.told, source.began = True, False, now
+                    source.rounds += 1
+                    return source
+                if source is None and self._nothing_left():
+                    if self._settings.tail_max_rounds is None:
+                        logger.warning("tail: no stream is to be read any more, so the run ends")
+                    engine.stopper.end()
+                    return None
+                self._wait(now, source.due if source is not None else None)
+        return None
+
+    def _wait(self, now: float, due: float | None) -> None:
+        """Until something is due: a poll, a discovery. With a clock that nobody moves but us, also what the timer sees
+        to: a STATE, the end."""
+        engine, settings = self.engine, self._settings
+        moments = [due]
+        if settings.tail_rediscover_seconds is not None:
+            moments.append(self._discovered + settings.tail_rediscover_seconds)
+        known = [moment for moment in moments if moment is not None]
+        wait = min(max(0.0, min(known) - now), _LONGEST_SECONDS) if known else 60.0
+        engine.clock.wait(engine.changed, self.until_due(wait))
+        if engine.clock.is_fake:
+            engine.changed.release()
+            try:
+                self.pass_time()
+            finally:
+                engine.changed.acquire()
+
+    def until_due(self, seconds: float) -> float:
+        """No longer than until something is due that the timer sees to: with a clock that nobody else looks at."""
+        if not self.engine.clock.is_fake:
+            return seconds
+        end = None if self._settings.tail_max_seconds is None else self._begun + self._settings.tail_max_seconds
+        known = [moment for moment in (self.state_due, end) if moment is not None]
+        return max(0.0, min([seconds, *(moment - self.engine.clock.monotonic() for moment in known)]))
+
+    def pass_time(self) -> None:
+        """What the timer does, for such a clock."""
+        with self.engine.lock:
+            for run in list(self.engine.running):
+                run.tick()
+            self.tick(whole=True)
+
+    def _warn_if_late(self, source: Source, late_seconds: float) -> None:
+        if not self._told_late and self._settings.workers == 1 and late_seconds > max(60, 2 * source.interval_seconds):
+            self._told_late = True
+            logger.warning(
+                "stream '%s': is polled %.0f s late, since other streams took so long; 'workers' polls several streams "
+                "at a time",
+                source.name,
+                late_seconds,
+            )
+
+    def _nothing_left(self) -> bool:
+        """Whether no stream will be read any more, and none can be found any more."""
+        finds_more = self._settings.tail_rediscover_seconds is not None and self._settings.tail_max_rounds is None
+        return not finds_more and not any(one.busy or one.due is not None for one in self.sources.values())
+
+    # ---- pushing streams -------------------------------------------------------------------------------
+
+    def _push(self, source: Source, generation: int) -> None:
+        """Batch first, then stream, again and again: whenever the connection is lost, the batch catches up."""
+        spec = source.planned.spec
+        most = self._settings.tail_max_rounds
+        while not self.over(generation) and source.due is not None and not source.gone:
+            self._sleep_until(source.due, generation)
+            if self.over(generation) or source.gone:
+                return
+            source.rounds += 1
+            good = spec.sync is None or spec.overlap or self._rounds.run(source, source.planned, generation)
+            if good and not self.over(generation) and not source.gone:
+                self._rounds.run(source, source.planned.pushing(), generation)
+            if most is not None and source.rounds >= most:
+                source.due = None
+        with self.engine.changed:
+            if self._nothing_left():
+                self.engine.stopper.end()
+            self.engine.changed.notify_all()
+
+    def _sleep_until(self, moment: float, generation: int) -> None:
+        engine = self.engine
+        engine.pause(moment - engine.clock.monotonic(), lambda: self.over(generation))
+
+    # ---- from other threads ----------------------------------------------------------------------------
+
+    def poll_now(self, source: Source) -> None:
+        """Somebody knows that there may be something new."""
+        with self.engine.changed:
+            source.told = True
+            if not source.busy and source.due is not None and not source.tries.failures:
+                at = max(self.engine.clock.monotonic(), source.began + MOST_OFTEN_SECONDS)
+                source.due = min(source.due, at)
+            self.engine.changed.notify_all()
+
+    @property
+    def state_due(self) -> float | None:
+        """When the next STATE comes at the latest; None where there is nothing that none covers."""
+        since = self.engine.states.uncovered_since
+        return None if since is None else since + self._settings.state_message_min_interval_ms / 1000
+
+    def tick(self, *, whole: bool) -> None:
+        """What is due by time; under the engine's lock."""
+        engine, now, due = self.engine, self.engine.clock.monotonic(), self.state_due
+        self._see_to_hangup()
+        if due is not None and now >= due:
+            engine.write_state()
+        if whole:
+            engine.acknowledgements.tick()
+            if engine.watch is not None and engine.clock.is_fake:
+                engine.watch.tick()
+            self._cut_behind(now)
+            used = {number for run in engine.running for number in tuple(run.client_numbers)}
+            engine.session.clients.close_old(keep=used)
+        if self._settings.tail_max_seconds is not None and now - self._begun >= self._settings.tail_max_seconds:
+            engine.stopper.end()
+
+    def _cut_behind(self, now: float) -> None:
+        """A call of a tail function of which a part has failed ends after the interval: its bookmark stands still, and
+        nobody would try that part again."""
+        for run in self.engine.running:
+            if not run.pushes or not run.failures or run.is_cut:
+                continue
+            source = self.sources.get(run.name)
+            run.behind_since = now if run.behind_since is None else run.behind_since
+            if source is not None and now - run.behind_since >= source.interval_seconds:
+                run.cut_now()
+
+    def tell_if_over(self) -> None:
+        """Wake whoever waits, where the run is to end and no watchdog does it."""
+        if self._ended() or self.engine.stopper.hung_up:
+            self.engine.tell()
+
+    # ---- discovery -------------------------------------------------------------------------------------
+
+    def _is_discovery_due(self, now: float) -> bool:
+        every = self._settings.tail_rediscover_seconds
+        return every is not None and now - self._discovered >= every
+
+    def _rediscover(self) -> None:
+        rediscover(self.engine, self.sources, self._start)
+
+    def _start(self, source: Source) -> None:
+        """A source is new: what it needs of threads of its own begins."""
+        if source.pushes:
+            self._crew.start(partial(self._guarded, partial(self._push, source, self.generation)))
+        if source.planned.spec.wake is not None:
+            self._crew.start(partial(self._guarded, partial(wake_loop, self, source, self.generation)))

@@ -1,0 +1,147 @@
+"""The report on fields that a stream's schema does not know: how many were dropped, and a schema that keeps them.
+
+What reaches it was counted in ``pipeline/unknown``; fields that a user deselected never do.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from burler.config.secrets import mask
+from burler.config.watched import clean
+from burler.log_settings import log_settings
+from burler.pipeline.unknown import FURTHER, Template, Unknown, show
+from burler.words import counted
+
+if TYPE_CHECKING:
+    from burler.pipeline.unknown_values import Field
+
+logger = logging.getLogger(__name__)
+
+_SHOWN = 20  # fields with count and example
+_LONGEST = 2000  # bytes of schema in a log line
+_EXAMPLE, _PATH = 40, 100  # characters
+
+
+def report(stream: str, unknown: Unknown, rows: int) -> dict[str, Any]:
+    """Log what was dropped from a stream's rows, if anything was; give the schema that would have kept it.
+
+    Two warnings: the fields, the most frequent first, with count (and example, where values are shown); and the schema,
+    on one line, as JSON.
+    A schema of over 2 kB is cut to its most frequent fields, and stands whole in a DEBUG line.
+
+    Args:
+        stream: its ``tap_stream_id``.
+        rows: how many rows of it went out.
+    """
+    kept = kept_schema(unknown)
+    if not unknown:
+        return kept
+    fields = unknown.fields
+    shown = [_line(path, field, rows) for path, field in fields[:_SHOWN]]
+    more = len(fields) - len(shown)
+    if more:
+        shown.append(f"and {more} more")
+    if unknown.further:
+        shown.append(f"{FURTHER} ({unknown.further} times)")
+    logger.warning("stream '%s': fields that its schema does not know were dropped: %s", stream, ", ".join(shown))
+    text = _json(kept)
+    if len(text) <= _LONGEST:
+        logger.warning("stream '%s': merged into its schema, this keeps them (from samples): %s", stream, text)
+        return kept
+    logger.debug("stream '%s': merged into its schema, this keeps all of them (from samples): %s", stream, text)
+    count, text = _beginning(fields)
+    logger.warning(
+        "stream '%s': merged into its schema, this keeps %d of the %d fields (from samples; BURLER_LOG_LEVEL=DEBUG "
+        "shows all): %s",
+        stream,
+        count,
+        len(fields),
+        text,
+    )
+    return kept
+
+
+def kept_schema(unknown: Unknown) -> dict[str, Any]:
+    """The part of a JSON Schema that would have kept the fields: it is to be merged into the stream's own.
+
+    Made of samples of the values, so each field may be null::
+
+        {"properties": {"address": {"properties": {"floor": {"type": ["null", "integer"]}}}}}
+
+    Fields under "(further fields)" are not in it. ``{}`` if nothing was dropped.
+    """
+    return _fragment(unknown.fields)
+
+
+def _fragment(fields: Iterable[tuple[Template, Field]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    # The short paths first: in a union a field may be unknown to one branch, and hold unknown fields in another.
+    for path, field in sorted(fields, key=lambda item: len(item[0])):
+        node = out
+        for part in path:
+            node = _into(node, part)
+        node.update(field.schema())
+    return out
+
+
+def _into(node: dict[str, Any], part: str | None) -> dict[str, Any]:
+    """The schema of a field or of the items, below another one that may have been there before."""
+    types = node.get("type")
+    wanted = "array" if part is None else "object"
+    if isinstance(types, list) and wanted not in types:
+        node["type"] = [*types, wanted]
+    below: dict[str, Any]
+    if part is None:
+        below = node.setdefault("items", {})
+    else:
+        below = node.setdefault("properties", {}).setdefault(part, {})
+    return below
+
+
+def _beginning(fields: list[tuple[Template, Field]]) -> tuple[int, str]:
+    """As many of the most frequent fields as a line has room for (one at least), and their schema."""
+    low, high = 1, len(fields)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if len(_json(_fragment(fields[:middle]))) <= _LONGEST:
+            low = middle
+        else:
+            high = middle - 1
+    return low, _json(_fragment(fields[:low]))
+
+
+def _line(path: Template, field: Field, rows: int) -> str:
+    """``address.floor (12 of 40 rows, e.g. 3)``; below an array ``(12 times, ...)``."""
+    if None in path:
+        count = counted(field.count, "time")
+    else:
+        count = f"{field.count:,} of {counted(rows, 'row')}" if field.count <= rows else counted(field.count, "row")
+    example = _example(path, field)
+    return f"{_cut(show(path), _PATH)} ({count}{f', e.g. {example}' if example else ''})"
+
+
+def _example(path: Template, field: Field) -> str:
+    """The first example that says something, without secrets, in at most forty characters, where values are shown."""
+    if not log_settings.values or not field.examples:
+        return ""
+    telling = [example for example in field.examples if example not in (None, "", [], {})]
+    names = [part for part in path if part is not None]
+    masked = mask((telling or field.examples)[0], names[-1] if names else "")
+    return _cut(clean(json.dumps(masked, ensure_ascii=False, default=str)), _EXAMPLE)
+
+
+def _cut(text: str, most: int) -> str:
+    """Text from a source, safe in a log line: nothing that ends the line or moves the cursor, and not too long."""
+    plain = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: most + 1])
+    return plain if len(plain) <= most else plain[: most - 3] + "..."
+
+
+def _json(schema: dict[str, Any]) -> str:
+    text = msgspec.json.encode(schema).decode()
+    return text if text.isprintable() else json.dumps(schema, separators=(",", ":"))
