@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,33 +40,31 @@ def line_blocks(source: Any, *, most_line_bytes: int | None = None) -> Iterator[
     Raises:
         FormatError: a line does not end (of the kind ``long``); what stands before it was given.
     """
-    parts: list[bytes] = []  # a list, since a line may be huge; cut where a block ends alone, to copy nothing twice
+    parts: list[bytes] = []  # what was read and not given; a list, since a line may be huge
     size = open_bytes = 0  # of all parts; of the line that has begun
     has_begun = False
-    last: tuple[int, int] | None = None  # the part with the last line end, and the place behind it
-    while piece := source.read(_PIECE_BYTES):
+    most = math.inf if most_line_bytes is None else most_line_bytes
+    while open_bytes <= most and (piece := source.read(_PIECE_BYTES)):
         if not has_begun:
             while len(piece) < HEAD_BYTES and (more := source.read(_PIECE_BYTES)):
                 piece += more
             piece, has_begun = piece.removeprefix(codecs.BOM_UTF8), True
         cut = piece.rfind(b"\n") + 1
-        if cut:
-            last, open_bytes = (len(parts), cut), 0
-        open_bytes += len(piece) - cut
-        parts.append(piece)
-        size += len(piece)
-        if last is not None and size >= _BLOCK_BYTES:
-            number, cut = last
-            yield b"".join((*parts[:number], parts[number][:cut]))
-            parts, size, last = [parts[number][cut:], *parts[number + 1 :]], open_bytes, None
-        if most_line_bytes is not None and open_bytes > most_line_bytes:
-            raise FormatError(f"it does not end within {most_line_bytes:,} bytes: no row is that long", kind="long")
-    if last is not None:
-        number, cut = last
-        yield b"".join((*parts[:number], parts[number][:cut]))
-        parts = [parts[number][cut:], *parts[number + 1 :]]
-    if rest := b"".join(parts):
-        yield rest
+        open_bytes = len(piece) - cut + (0 if cut else open_bytes)
+        if cut and size + cut >= _BLOCK_BYTES:
+            yield b"".join((*parts, piece[:cut]))
+            parts, size = [piece[cut:]], open_bytes
+        else:
+            parts.append(piece)
+            size += len(piece)
+    rest = b"".join(parts)
+    cut = rest.rfind(b"\n") + 1
+    if cut:
+        yield rest[:cut]
+    if open_bytes > most:
+        raise FormatError(f"it does not end within {most:,} bytes: no row is that long", kind="long")
+    if cut < len(rest):
+        yield rest[cut:]
 
 
 def json_lines(

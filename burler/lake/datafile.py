@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator
-from itertools import chain
 
 from burler.errors import LakeError
 from burler.formats import FormatError
@@ -41,16 +40,18 @@ def read_blocks(store: Store, path: str) -> Generator[bytes, None, None]:
     """
     with _reading(store, path), contextlib.closing(_opened(store, path)) as stream:
         blocks = line_blocks(stream)
-        first, end, rest = next(blocks, b"").partition(b"\n")
+        block = next(blocks, b"")
+        end = block.find(b"\n") + 1
         if not end:
             raise FormatError("it has no complete first line", kind="cut")
-        _check_first_line(path, first)
-        yield first + end
-        for block in chain((rest,), blocks):
-            if block and not block.endswith(b"\n"):
+        _check_first_line(path, block[: end - 1])
+        yield block[:end]
+        block = block[end:] or next(blocks, b"")
+        while block:
+            if not block.endswith(b"\n"):
                 raise FormatError("its last line has no end", kind="cut")
-            if block:
-                yield block
+            yield block
+            block = next(blocks, b"")
 
 
 def read_lines(store: Store, path: str) -> Generator[bytes, None, None]:

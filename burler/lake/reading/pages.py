@@ -169,7 +169,11 @@ class LakeReading:
         for _, opened in self._opened():
             for lines, _count in opened.lines(self._wanted(bare=True)):
                 for line in lines[:-1].split(b"\n"):
-                    yield _row(line)
+                    try:
+                        row = _decode_exactly(line)
+                    except (msgspec.DecodeError, RecursionError):  # half of a surrogate pair, say
+                        row = json.loads(line, parse_float=Decimal)
+                    yield row
 
     def arrow(self) -> Iterator[pa.RecordBatch]:
         """Yield RecordBatches in the columns that each file's schema has in batch files.
@@ -200,11 +204,3 @@ def properties_of(message: Schema) -> dict[str, Any]:
     """The fields that a schema declares."""
     found = message.schema.get("properties")
     return found if isinstance(found, dict) else {}
-
-
-def _row(line: bytes) -> Any:
-    """A row, its numbers exact. What the quick decoder refuses, as half of a surrogate pair, Python's takes."""
-    try:
-        return _decode_exactly(line)
-    except (msgspec.DecodeError, RecursionError):
-        return json.loads(line, parse_float=Decimal)
