@@ -156,6 +156,21 @@ class FamilyState:
         elif self.coverage is None and partitions_of(self._state, self.family.root):
             FlatBookmark(self._state, self.family).drop()
 
+    # ---- versions of full tables -----------------------------------------------------------------------
+
+    def version(self, name: str) -> int | None:
+        """The version of a stream that counts: of the last whole table."""
+        return get_version(self._state, name)
+
+    def has_progress(self, name: str) -> bool:
+        """Whether the state says anything of a stream but which whole tables were begun and ended."""
+        return bool(set(entry_of(self._state, name)) - {FULL_TABLE, VERSION, PARENT_BOOKMARK})
+
+    def put_version(self, name: str, version: int) -> None:
+        """A whole table counts from here on."""
+        if self._writes:
+            put(self._state, name, VERSION, version)
+
     def _put(self, progress: Progress) -> None:
         family, state, partition = self.family, self._state, progress.partition
         for name, bookmark in progress.bookmarks.items():

@@ -118,12 +118,12 @@ def outlet_of(sync: SyncRun, stream: PlannedStream) -> Outlet:
     version = interrupted.versions.get(name) if interrupted else None
     found = kept.outlets.get(name) if kept is not None else None
     if found is not None:
-        _renew(found, stream, engine, version)
+        _renew(found, stream, sync, version)
         return found
     made = Outlet(
         stream,
         engine.sink,
-        engine.state,
+        sync.saved,
         now=engine.now,
         settings=engine.settings,
         limit=engine.limit,
@@ -136,18 +136,18 @@ def outlet_of(sync: SyncRun, stream: PlannedStream) -> Outlet:
     return made
 
 
-def _renew(outlet: Outlet, planned: PlannedStream, engine: Engine, interrupted_version: int | None) -> None:
+def _renew(outlet: Outlet, planned: PlannedStream, sync: SyncRun, interrupted_version: int | None) -> None:
     """An outlet begins another round: its counters at 0, its version anew. What its shapers have learned stays."""
     outlet.planned = planned
     outlet.rows = outlet.bytes = outlet.beyond = outlet.left_out = outlet.without_value = outlet.newer = 0
     outlet.repeated = 0
     outlet.bookmark_from = None
     outlet.begin_round()
-    said = planned.spec.versions
+    engine, said = sync.engine, planned.spec.versions
     outlet.versions = Versions(
         planned,
         engine.sink,
-        engine.state,
+        sync.saved,
         now=engine.now,
         limited=False,
         allowed=engine.settings.full_table_versions if said is None else said,

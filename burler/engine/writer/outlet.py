@@ -16,6 +16,7 @@ from burler.call import Given
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.engine.catalog.batch_settings import batch_enabled
 from burler.engine.catalog.plan import PlannedStream
+from burler.engine.state.ledger import FamilyState
 from burler.engine.writer.asking import Asking, without
 from burler.engine.writer.comparing import Comparing
 from burler.engine.writer.other_pages import OtherPages
@@ -48,7 +49,7 @@ class Outlet:
         self,
         planned: PlannedStream,
         sink: Sink,
-        state: dict[str, Any],
+        saved: FamilyState,
         *,
         now: Callable[[], dt.datetime],
         invoke: Callable[[UserFunction, Given], Any],
@@ -98,7 +99,7 @@ class Outlet:
         said, settings = planned.spec.versions, settings or Settings()
         allowed = settings.full_table_versions if said is None else said
         self.versions = Versions(
-            planned, sink, state, now=now, limited=limit is not None, allowed=allowed, interrupted=interrupted_version
+            planned, sink, saved, now=now, limited=limit is not None, allowed=allowed, interrupted=interrupted_version
         )
 
     def begin_round(self) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from typing import Any
 
 from burler.engine.catalog.plan import PlannedStream
-from burler.singer import state as st
+from burler.engine.state.ledger import FamilyState
 from burler.singer.messages import ActivateVersion
 from burler.singer.metadata import LOG_BASED
 from burler.sinks.base import Sink
@@ -26,7 +25,7 @@ class Versions:
         self,
         planned: PlannedStream,
         sink: Sink,
-        state: dict[str, Any],
+        saved: FamilyState,
         *,
         now: Callable[[], dt.datetime],
         limited: bool,
@@ -36,15 +35,14 @@ class Versions:
         self._planned = planned
         self._name = planned.tap_stream_id
         self._sink = sink
-        self._state = state
+        self._saved = saved
         self._clock = now
         self._limited = limited
         self._allowed = allowed
-        self._previous = st.get_version(state, self._name)
+        self._previous = saved.version(self._name)
         # The first version of all is activated before its rows. Not where rows went out without one: targets would drop
         # those at once, and have nothing if this run does not come to its end.
-        known = set(st.entry_of(state, self._name)) - {st.FULL_TABLE, st.VERSION, st.PARENT_BOOKMARK}
-        self._shown = bool(known)
+        self._shown = saved.has_progress(self._name)
         self.in_block = False  # of a full table: each of its rows is wanted
         self._by_block = False  # the author's ``with stream.full_table()`` has taken over
         self.withheld = False  # it has ended, and its rows are no whole table
@@ -137,12 +135,12 @@ class Versions:
         """All rows are out that came, and the table may have more. Targets show the first version of all from its
         beginning: the next run must not begin with another one, which would drop its rows."""
         if self._first is not None and self._planned.versions and not self._by_block:
-            st.put(self._state, self._name, st.VERSION, self._first)
+            self._saved.put_version(self._name, self._first)
 
     def _activate(self) -> None:
         if self.now is None or self._limited:
             return
         self._sink.write(ActivateVersion(self._planned.stream, self.now))
         self.activated = True
-        st.put(self._state, self._name, st.VERSION, self.now)
+        self._saved.put_version(self._name, self.now)
         self._previous = self.now
