@@ -169,31 +169,38 @@ def test_the_state_names_a_stream_that_is_not_at_its_end():
 
 
 class Failing(memory_sink.MemorySink):
-    """Fails at the fifth page of rows."""
+    """Fails at the fifth page of rows, or the first behind it of the main thread, or of one beside it."""
 
     pages = 0
+
+    def __init__(self, *, in_main: bool) -> None:
+        super().__init__()
+        self.in_main = in_main
 
     def write(self, message: Message) -> None:
         if isinstance(message, Records):
             self.pages += 1
-            if self.pages == 5:
+            if self.pages >= 5 and self.in_main == (threading.current_thread() is threading.main_thread()):
                 raise StorageError("the disk is full")
         super().write(message)
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_an_error_of_the_sink_in_any_thread_ends_the_run(workers: int):
+@pytest.mark.parametrize(("workers", "in_main"), [(1, True), (3, True), (3, False)])
+def test_an_error_of_the_sink_in_any_thread_ends_the_run(workers: int, in_main: bool):
     def rows():
         for number in range(2000):
             time.sleep(0.001)
             yield row("x", number)
 
-    sink = Failing()
+    sink = Failing(in_main=in_main)
     begun = time.monotonic()
     with pytest.raises(StorageError, match="the disk is full"):
         runtime_run.run(streams(6, rows), {"workers": workers, "page_max_rows": 5}, sink)
     assert time.monotonic() - begun < WAIT
     assert sink.closed
+    while any(thread.name.startswith("burler-stream") for thread in threading.enumerate()):
+        assert time.monotonic() - begun < WAIT  # none begins again what it can't write
+        time.sleep(0.01)
 
 
 def test_a_limit_takes_streams_one_after_the_other():

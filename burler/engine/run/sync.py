@@ -134,6 +134,9 @@ class Engine:
                 if self.stopper.failure is not None:
                     raise self.stopper.failure
             complete = True
+        except BaseException as failure:
+            self.stopper.fail(failure)  # threads beside this one hear of it
+            raise
         finally:
             timer.stop()
             self.stopper.listeners.remove(self.tell)
@@ -180,7 +183,8 @@ class Engine:
 
     def _next(self) -> PlannedRun | None:
         with self.lock:
-            return self._waiting.popleft() if self._waiting and not self.stopper.requested else None
+            over = self.broken or self.stopper.requested
+            return self._waiting.popleft() if self._waiting and not over else None
 
     def _beside(self, result: SyncResult) -> None:
         """Streams in a thread beside the first."""

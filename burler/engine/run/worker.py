@@ -155,7 +155,7 @@ class Worker:
     def _goes_on(self) -> bool:
         sync = self._sync
         ended = sync.ending or sync.abandoned or self.abandoned or sync.is_cut
-        return not (ended or self._engine.stopper.requested or pace.full(sync))
+        return not (ended or self._engine.broken or self._engine.stopper.requested or pace.full(sync))
 
     def _next(self) -> Task | None:
         """The next task; None behind the last.
