@@ -1,37 +1,24 @@
-"""Any tap's command as a process: run with a catalog, a state or none, listened to, and never left behind."""
+"""A tap's command under trial: run with a catalog, a state or none, watched, and disturbed on the way."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import re
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from burler.config.secrets import scrub, spellings
-from burler.errors import UsageError
-from burler.logs import without_time
-from burler.verify.program_running import Disturbance, Ended, NotStarted, Running, follow
-from burler.verify.program_words import config_places, is_sure, other_config, secrets_of_words, split
+from burler.engine.command.discovery import HELP_SECONDS, MOST_CATALOG, MOST_HELP
+from burler.engine.command.tap_command import TapCommand, config_places
+from burler.engine.command.tap_process import CATALOG, PROPERTIES, STATE, TapProcess
 
-__all__ = ["Disturbance", "Ended", "Program", "flags_of"]
+Sigterm = Literal["ignored", "handled", "default", ""]
+"""What a process does with SIGTERM; "" where nobody knows."""
 
-FLAGS = ("--config", "--discover", "--catalog", "--properties", "--state")
-HELP_SECONDS = 60.0
-"""A program that does not know ``--help`` may begin to work; it is ended then."""
-_MOST_OUTPUT = 1 << 28  # bytes of a catalog
-_MOST_HELP = 1 << 20
-_LAST_CHARACTERS = 300
-PREFIX = "burler-verify-"
-"""Names of folders for temporary files begin with it."""
-_LOOKED_AT_CHARACTERS = 10_000
-_OURS = re.compile(r"[^\s'\"=]{0,200}" + PREFIX + r"\w+/")  # the folder of our files has another name each time
-_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\r")
+_BLOCK_BYTES, _SMALL_BYTES = 1 << 16, 512
+_MOMENT_SECONDS = 0.2
+_GRACE_SECONDS = 2.0
 
 
 def never() -> bool:
@@ -40,44 +27,57 @@ def never() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A tap's command.
+class Disturbance:
+    """What is done to a tap in the middle of a run.
 
     Attributes:
-        words: the program and its own options, such as ``--config config.json``.
-        discover_words: the command that discovers; None: ``words`` and ``--discover``.
-        environment: what is added to this process's own.
-        secrets: what is masked wherever it shows, and looked for in what the tap says; the config's secrets.
-        secret_keys: the key that a secret stands under, where it is known.
-        folder: for temporary files; None: the system's own place for them.
+        when: asked after each block that came, until it says yes.
+        how: "signal": reading stops for a moment, so that the tap stands at a full pipe, as behind a slow target; then
+            it gets SIGTERM, and reading goes on. "close": nobody reads any more.
+        within_seconds: so long it may take to end after that.
     """
 
-    words: tuple[str, ...] = field(repr=False)
-    discover_words: tuple[str, ...] | None = field(default=None, repr=False)
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
-    secret_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
-    folder: Path | None = None
+    when: Callable[[], bool]
+    how: Literal["signal", "close"]
+    within_seconds: float = 10.0
 
-    @classmethod
-    def of_command(
-        cls, text: str, *, environment: Mapping[str, str] | None = None, folder: Path | None = None
-    ) -> Program:
-        """The command that a text names, as ``tap-foo --config config.json``; ``NAME=value`` may stand before it.
 
-        Raises:
-            UsageError: empty, a shell's operators in it, no such program, or a config that can't be read.
-        """
-        found = split(text)
-        added = {**(environment or {}), **found.assigned}
-        secrets = secrets_of_words(found.words, added)
-        return cls(found.words, environment=added, secrets=tuple(secrets), secret_keys=dict(secrets), folder=folder)
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended.
+
+    Attributes:
+        exit_code: negative: the signal that ended it.
+        stderr: what it said there; of a long text the beginning and the end. It may hold secrets:
+            ``Program.last_words`` gives what may be shown.
+        timed_out: it had not ended in its time, and was ended. stopped: so asked by ``stop``.
+        disturbed: the disturbance came while it ran.
+        sigterm: what it did with SIGTERM when that came: Linux tells; "" elsewhere.
+        left: names of the processes that it left running.
+        told: the secrets of the config that stood on stderr, by their keys.
+        pipe_bytes: so much of what it wrote may have been in the pipe, unread.
+    """
+
+    exit_code: int
+    seconds: float
+    stderr: bytes = b""
+    timed_out: bool = False
+    stopped: bool = False
+    disturbed: bool = False
+    sigterm: Sigterm = ""
+    left: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    pipe_bytes: int = _BLOCK_BYTES
 
     @property
-    def shown(self) -> str:
-        """The command for people, secrets masked."""
-        name = Path(self.words[0]).name
-        return self.clean(" ".join((name, *self.words[1:])))
+    def well(self) -> bool:
+        """Whether it ended by itself, and says that all went well."""
+        return self.exit_code == 0 and not self.timed_out and not self.stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Program(TapCommand):
+    """A tap's command; see ``burler.engine.command.tap_command`` for what it is made of."""
 
     @property
     def has_config(self) -> bool:
@@ -86,35 +86,36 @@ class Program:
 
     def with_config(self, file: Path | None) -> Program:
         """The same with another config file, or without one."""
-        named = None if file is None else str(file)
-        return replace(self, words=other_config(self.words, named))
+        words: list[str] = []
+        at, places = 0, config_places(self.words)
+        for first, behind, _ in places:
+            words += self.words[at:first]
+            if file is not None and first == places[0][0]:
+                words += ["--config", str(file)]
+            at = behind
+        return replace(self, words=(*words, *self.words[at:]))
 
     def with_environment(self, more: Mapping[str, str]) -> Program:
         """The same with more in its environment."""
         return replace(self, environment={**self.environment, **more})
 
-    def clean(self, text: str) -> str:
-        """A text of the tap's that may be shown: without secrets, control characters spelled out."""
-        spelled = {spelling for secret in self.secrets for spelling in spellings(secret)}
-        text = scrub(text, tuple(spelled)) if spelled else text
-        return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
-
     def last_words(self, ended: Ended) -> str:
         """The last line that a run has said on stderr, for messages; "nothing" if there was none."""
-        text = _COLOURS.sub("", ended.stderr.decode("utf-8", "replace"))
-        line = next((line for line in reversed(text.splitlines()) if line.strip()), "nothing").strip()
-        line = without_time(line[:_LOOKED_AT_CHARACTERS])  # a progress bar may be one line of megabytes
-        last = self.clean(_OURS.sub("", line) if PREFIX in line else line).strip() or "nothing"
-        return last if len(last) <= _LAST_CHARACTERS else last[:_LAST_CHARACTERS] + "..."
+        return self.end_of(ended.stderr)
 
     def discover(self, deadline_seconds: float | None) -> tuple[Ended, bytes]:
         """Run discovery; how it ended, and what it has written."""
-        words = self.discover_words or (*self.words, "--discover")
-        return self._whole(words, deadline_seconds, _MOST_OUTPUT)
+        return self._whole(self.discovering, deadline_seconds, MOST_CATALOG)
 
     def help(self, deadline_seconds: float | None = HELP_SECONDS) -> tuple[Ended, bytes]:
         """Run ``--help``; how it ended, and what it has written."""
-        return self._whole((*self.words, "--help"), deadline_seconds, _MOST_HELP)
+        return self._whole((*self.words, "--help"), deadline_seconds, MOST_HELP)
+
+    def _whole(self, words: tuple[str, ...], deadline_seconds: float | None, most: int) -> tuple[Ended, bytes]:
+        blocks: list[bytes] = []
+        with TapProcess(self, words, grace_seconds=_GRACE_SECONDS) as tap:
+            ended = _follow(tap, blocks.append, lambda: sum(map(len, blocks)) > most, deadline_seconds, None)
+        return ended, b"".join(blocks)
 
     def run(
         self,
@@ -136,65 +137,78 @@ class Program:
             deadline_seconds: so long it may take; None: for ever.
             disturbance: what is done to it on the way. The pipe is made small then, so that there is a middle.
         """
-        with self._files(catalog=catalog, properties=properties, state=state) as given:
-            return self._follow((*self.words, *given), take, stop, deadline_seconds, disturbance)
-
-    def _whole(self, words: tuple[str, ...], deadline_seconds: float | None, most: int) -> tuple[Ended, bytes]:
-        blocks: list[bytes] = []
-        ended = self._follow(words, blocks.append, lambda: sum(map(len, blocks)) > most, deadline_seconds, None)
-        return ended, b"".join(blocks)
-
-    def _follow(
-        self,
-        words: tuple[str, ...],
-        take: Callable[[bytes], object],
-        stop: Callable[[], bool],
-        deadline_seconds: float | None,
-        disturbance: Disturbance | None,
-    ) -> Ended:
-        needles = {
-            spelling.encode(errors="replace"): self.secret_keys.get(secret, "")
-            for secret in self.secrets
-            if is_sure(secret)
-            for spelling in spellings(secret)
-        }
-        environment = {**os.environ, **self.environment}
+        files = {CATALOG: catalog, PROPERTIES: properties, STATE: state}
         small = disturbance is not None
-        try:
-            with Running(words, environment=environment, needles=needles, small_pipe=small) as running:
-                return follow(running, take=take, stop=stop, deadline_seconds=deadline_seconds, disturbance=disturbance)
-        except NotStarted as error:
-            raise UsageError(f"{self.shown}: can't be started: {error}.") from None
-
-    @contextlib.contextmanager
-    def _files(self, **values: Any) -> Iterator[tuple[str, ...]]:
-        """The flags, and their files while the tap runs."""
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self.folder))
-        try:
-            given: list[str] = []
-            for name, value in values.items():
-                if value is not None:
-                    path = folder / f"{name}.json"
-                    path.write_text(json.dumps(value), encoding="utf-8")
-                    given += [f"--{name}", str(path)]
-            yield tuple(given)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with TapProcess(self, files=files, small_pipe=small, grace_seconds=_GRACE_SECONDS) as tap:
+            return _follow(tap, take, stop, deadline_seconds, disturbance)
 
 
-def flags_of(program: Program, *, deadline_seconds: float | None = HELP_SECONDS) -> frozenset[str]:
-    """Which of Singer's flags a command knows, as its ``--help`` names them.
+def _follow(
+    tap: TapProcess,
+    take: Callable[[bytes], object],
+    stop: Callable[[], bool],
+    deadline_seconds: float | None,
+    disturbance: Disturbance | None,
+) -> Ended:
+    """Hand on what a tap writes until it ends, is no longer wanted, or has had its time."""
+    until = None if deadline_seconds is None else time.monotonic() + deadline_seconds
+    pipe_bytes = tap.pipe_bytes
+    stopped = disturbed = timed_out = False
+    waits = disturbance
+    sigterm: Sigterm = ""
+    while not stopped:
+        block = tap.read(until, _BLOCK_BYTES if waits is None else _SMALL_BYTES)
+        timed_out = block is None
+        if not block:
+            break
+        take(block)
+        stopped = stop()
+        if waits is None or stopped or not waits.when():
+            continue
+        disturbed, sigterm = _disturb(tap, waits)
+        if disturbed:
+            until = time.monotonic() + waits.within_seconds
+            if waits.how == "close":
+                break
+        waits = None
+    if not stopped and not timed_out:
+        timed_out = not tap.wait(until)
+    return Ended(
+        exit_code=tap.exit_code if tap.exited else -signal.SIGKILL,
+        seconds=tap.seconds,
+        stderr=tap.stderr,
+        timed_out=timed_out,
+        stopped=stopped,
+        disturbed=disturbed,
+        sigterm=sigterm,
+        left=tap.left() if tap.exited and not stopped else (),
+        told=tap.told,
+        pipe_bytes=pipe_bytes,
+    )
 
-    Where that fails or names none, all but ``--properties`` are assumed: taps of today know them. One of
-    ``--catalog`` and ``--properties`` is always among them.
-    """
-    ended, text = program.help(deadline_seconds)
-    text += b"\n" + ended.stderr
-    found = {flag for flag in FLAGS if re.search(rb"(?<![\w-])" + flag.encode() + rb"(?![\w-])", text)}
-    if ended.timed_out or not found:
-        found = set(FLAGS) - {"--properties"}
-    if not found & {"--catalog", "--properties"}:
-        found.add("--catalog")
-    if program.discover_words is not None:
-        found.add("--discover")
-    return frozenset(found)
+
+def _disturb(tap: TapProcess, what: Disturbance) -> tuple[bool, Sigterm]:
+    """Whether it still ran, and what it does with SIGTERM."""
+    if what.how == "close":
+        runs = not tap.exited
+        tap.close_output()
+        return runs, ""
+    if tap.wait(time.monotonic() + _MOMENT_SECONDS):
+        return False, ""
+    does = _disposition(tap.pid)
+    tap.terminate()
+    tap.wait(time.monotonic() + _MOMENT_SECONDS)
+    return True, does
+
+
+def _disposition(pid: int | None) -> Sigterm:
+    """What a process does with SIGTERM, where Linux tells it."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return ""
+    bit = 1 << (signal.SIGTERM - 1)
+    masks = {line[:6]: int(line.split()[1], 16) for line in text.splitlines() if line[:6] in ("SigIgn", "SigCgt")}
+    if masks.get("SigIgn", 0) & bit:
+        return "ignored"
+    return "handled" if masks.get("SigCgt", 0) & bit else "default"

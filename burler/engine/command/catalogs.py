@@ -1,12 +1,16 @@
-"""Catalogs of any tap, changed: with all selected or less, and in the form of ``--properties``. All functions give
-copies; what is not understood in a catalog stays as it is."""
+"""Catalogs of any tap, changed: with all selected or less, and in the form of ``--properties``.
+
+Taps fail over keys that vanish from their own catalog: nothing but the selection is changed. It is written in both
+ways, as metadata, and as ``selected`` in the schema, which taps of the first years look for. All functions give copies;
+what is not understood in a catalog stays as it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from burler.singer.metadata import AUTOMATIC, AVAILABLE, UNSUPPORTED
+from burler.singer.metadata import AUTOMATIC, AVAILABLE, UNSUPPORTED, plain_crumb
 
 _NAMES = ("stream", "tap_stream_id", "stream_alias")
 _KEYS = ("table-key-properties", "view-key-properties", "valid-replication-keys", "replication-key")
@@ -32,6 +36,35 @@ def select_all(catalog: Any) -> Any:
                 entry["metadata"]["selected"] = True
         if isinstance(item.get("schema"), dict):
             item["schema"]["selected"] = True  # taps from before metadata look here
+    return changed
+
+
+def only(catalog: Any, stream: str, wanted: Mapping[tuple[str, ...], bool]) -> Any:
+    """One stream selected, and no other.
+
+    Args:
+        stream: by its ``tap_stream_id``. wanted: breadcrumb -> whether that field of it is to come.
+    """
+    changed = nothing_selected(catalog)
+    for item in _items(changed):
+        if (item.get("tap_stream_id") or item.get("stream")) != stream:
+            continue
+        schema = item.get("schema")
+        for holder in (_own_root(item), item, schema):
+            if isinstance(holder, dict):
+                holder["selected"] = True
+        entries = [one for one in _entries(item) if isinstance(one.get("breadcrumb"), list) and one["breadcrumb"]]
+        held = {plain_crumb([str(part) for part in one["breadcrumb"]]): one["metadata"] for one in entries}
+        for crumb, on in wanted.items():
+            if crumb not in held and (len(crumb) == 2 or not on):
+                held[crumb] = {}
+                item["metadata"].append({"breadcrumb": list(crumb), "metadata": held[crumb]})
+            if crumb in held and held[crumb].get("inclusion") != UNSUPPORTED:
+                held[crumb]["selected"] = on
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        for name, node in properties.items() if isinstance(properties, dict) else ():
+            if isinstance(node, dict):
+                node["selected"] = wanted.get(("properties", name), True)
     return changed
 
 

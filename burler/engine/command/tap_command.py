@@ -1,4 +1,4 @@
-"""A command as text becomes words; where its config stands in them, and what of that config nobody may read."""
+"""A tap's command: its words and environment, where its config stands in them, and what of all that nobody may read."""
 
 from __future__ import annotations
 
@@ -8,73 +8,168 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from burler.config.loading import FROM_ENVIRONMENT, read_config_file
-from burler.config.secrets import looks_secret, mask, raw_secrets
+from burler.config.secrets import looks_secret, mask, raw_secrets, scrub, spellings
 from burler.errors import UsageError
 from burler.suggest import did_you_mean
 
+PREFIX = "burler-tap-"
+"""Names of folders for temporary files begin with it."""
 _OPERATORS = "|&;<>()"
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _CONFIG = ("--config", "-c")
 _SURE = 8
 """Shorter secrets are not looked for: a word of a sentence may be one by accident."""
+_LINE_CHARACTERS, _ALL_CHARACTERS = 300, 1200
+_LOOKED_AT_CHARACTERS = 10_000
+_OURS = re.compile(r"[^\s'\"=]{0,200}" + PREFIX + r"\w+/")  # the folder of our files has another name each time
+_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ")  # of a line of burler's own log
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\r")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """A command, split: ``assigned`` is what stood before the program, as ``NAME=value``."""
+class TapCommand:
+    """A tap's command. It can be sent to other machines.
 
-    words: tuple[str, ...]
-    assigned: Mapping[str, str]
-
-
-def split(text: str) -> Words:
-    """A command's words, as a shell would split them; no shell ever sees them.
-
-    The program is looked for on PATH, then beside this Python.
-
-    Raises:
-        UsageError: no words, quotes that do not close, what only a shell understands, or no such program.
+    Attributes:
+        words: the program and its own options, such as ``--config config.json``.
+        discover_words: the command that discovers; None: ``words`` and ``--discover``.
+        environment: what is added to that of the process that runs it.
+        secrets: what is masked wherever it shows, and looked for in what the tap says; the config's secrets.
+        secret_keys: the key that a secret stands under, where it is known.
+        folder: for temporary files; None: the system's own place for them.
     """
+
+    words: tuple[str, ...] = field(repr=False)
+    discover_words: tuple[str, ...] | None = field(default=None, repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    secret_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    folder: Path | None = None
+
+    @classmethod
+    def of_command(
+        cls,
+        text: str,
+        *,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        option: str = "--exec",
+    ) -> Self:
+        """The command that a text names, as ``tap-foo --config config.json``; ``NAME=value`` may stand before it.
+
+        It is split as a shell would split it, and no shell ever sees it. The program is looked for on PATH, then
+        beside this Python.
+
+        Args:
+            option: where the text comes from, for errors.
+
+        Raises:
+            UsageError: empty, a shell's operators in it, no such program. ConfigError: a config that can't be read.
+        """
+        words = _split(text, option)
+        added = dict(environment or {})
+        while words and _ASSIGNED.match(words[0]):
+            name, _, added[name] = words.pop(0).partition("=")
+        if not words:
+            raise UsageError(f'{option} is empty. Give a tap\'s command, such as "tap-gitlab --config config.json".')
+        program = program_of(words[0], option)
+        words[0] = program if os.sep in words[0] else words[0]  # a bare name may lie elsewhere on other machines
+        configs: list[Mapping[str, Any]] = [added, _of_flags(words)]
+        configs += [read_config_file(file) for _, _, file in config_places(words) if file != FROM_ENVIRONMENT]
+        # A value that stands under an open key, too, is none: a user's name that is its password as well.
+        shown = set(_texts(mask(configs)))
+        secrets = {text: key for text, key in _secrets_of(configs).items() if text not in shown}
+        return cls(tuple(words), environment=added, secrets=tuple(secrets), secret_keys=secrets, folder=folder)
+
+    @property
+    def name(self) -> str:
+        """What is run, for errors: the program, of Python's the script or module. Other arguments may hold what nobody
+        should read."""
+        program, *more = self.words
+        if not (Path(program).name.startswith("python") and more):
+            return Path(program).name
+        script = more[1] if more[0] == "-m" and len(more) > 1 else more[0]
+        return "python" if script.startswith("-") else Path(script).name
+
+    @property
+    def discovering(self) -> tuple[str, ...]:
+        """The words of the command that discovers."""
+        return self.discover_words or (*self.words, "--discover")
+
+    @property
+    def shown(self) -> str:
+        """The command for people, secrets masked."""
+        return self.clean(" ".join((Path(self.words[0]).name, *self.words[1:])))
+
+    def hiding(self, config: Mapping[str, Any] | None) -> Self:
+        """The same; the secrets of a config that it is given in a file are masked, too."""
+        keys = {**self.secret_keys, **_secrets_of([config or {}])}
+        return replace(self, secrets=tuple(dict.fromkeys((*self.secrets, *keys))), secret_keys=keys)
+
+    def needles(self) -> dict[bytes, str]:
+        """The secrets to look for in what the tap says, in all their spellings -> the key of each."""
+        return {
+            spelling.encode(errors="replace"): self.secret_keys.get(secret, "")
+            for secret in self.secrets
+            if len(secret) >= _SURE
+            for spelling in spellings(secret)
+        }
+
+    def clean(self, text: str) -> str:
+        """A text of the tap's that may be shown: without secrets, control characters spelled out."""
+        spelled = {spelling for secret in self.secrets for spelling in spellings(secret)}
+        text = scrub(text, tuple(spelled)) if spelled else text
+        return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
+
+    def end_of(self, stderr: bytes, *, lines: int = 1) -> str:
+        """The last lines of what the tap has said there, in one that may be shown; "nothing" if there was none."""
+        text = _COLOURS.sub("", stderr.decode("utf-8", "replace"))
+        last = [line.strip()[:_LOOKED_AT_CHARACTERS] for line in text.splitlines() if line.strip()][-lines:]
+        said = [self.clean(_OURS.sub("", _TIME.sub("", line))) for line in last]
+        cut = [line if len(line) <= _LINE_CHARACTERS else line[:_LINE_CHARACTERS] + "..." for line in said]
+        return " | ".join(cut)[-_ALL_CHARACTERS:].strip() or "nothing"
+
+
+def _split(text: str, option: str) -> list[str]:
     lexer = shlex.shlex(text, posix=True, punctuation_chars=_OPERATORS)
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
         words = list(lexer)
     except ValueError as error:
-        raise UsageError(f"--exec: the command can't be split into words: {error}. Close its quotes.") from None
+        raise UsageError(f"{option} can't be split into words: {error}. Close its quotes.") from None
     for word in words:
         if word and set(word) <= set(_OPERATORS):
             raise UsageError(
-                f"--exec: '{word}' is for a shell, and no shell runs the command. Give the tap alone, or put the line "
+                f"{option}: '{word}' is for a shell, and no shell runs the command. Give the tap alone, or put the line "
                 "into a script; a sign that is part of a value needs quotes round it."
             )
-    assigned = {}
-    while words and _ASSIGNED.match(words[0]):
-        name, _, value = words.pop(0).partition("=")
-        assigned[name] = value
-    if not words:
-        raise UsageError("--exec: the command is empty. Give a tap's command: --exec 'tap-gitlab --config config.json'")
-    return Words((_program(words[0]), *words[1:]), assigned)
+    return words
 
 
-def _program(word: str) -> str:
+def program_of(word: str, option: str) -> str:
+    """The whole path of a program, on this machine.
+
+    Raises:
+        UsageError: it is not here.
+    """
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
     found = shutil.which(word, path=path)
     if found is not None:
         return str(Path(found).absolute())
     if Path(word).is_file():
         raise UsageError(
-            f"--exec: {word} is a file that can't be executed. Run it by its interpreter: --exec 'python {word} ...'"
+            f"{option}: {word} is a file that can't be executed. Run it by its interpreter: 'python {word} ...'"
         )
-    hint = did_you_mean(word, sorted(set(_names(path)))) or " Install the tap, or give the program's whole path."
-    raise UsageError(f"--exec: there is no program '{word}' on PATH.{hint}")
+    hint = did_you_mean(word, sorted(set(_programs(path)))) or " Install the tap there, or give the program's whole path."
+    raise UsageError(f"{option}: there is no program '{word}' on PATH of {os.uname().nodename}.{hint}")
 
 
-def _names(path: str) -> Iterator[str]:
+def _programs(path: str) -> Iterator[str]:
     for folder in path.split(os.pathsep):
         try:
             yield from (path.name for path in Path(folder or ".").iterdir())
@@ -105,36 +200,14 @@ def _is_config(word: str) -> bool:
         return False
 
 
-def other_config(words: Sequence[str], file: str | None) -> tuple[str, ...]:
-    """A command with another config, or with none."""
-    out: list[str] = []
-    at = 0
-    places = config_places(words)
-    for first, behind, _ in places:
-        out += words[at:first]
-        if file is not None and first == places[0][0]:
-            out += ["--config", file]
-        at = behind
-    return (*out, *words[at:])
-
-
-def secrets_of_words(words: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """What nobody may read of a command, its environment and its config files: value -> the key it stands under.
-
-    A value that stands under an open key, too, is none: a user's name that is its password as well.
-
-    Raises:
-        ConfigError: a config file that can't be read.
-    """
-    configs: list[Mapping[str, Any]] = [environment, _of_flags(words)]
-    configs += [read_config_file(file) for _, _, file in config_places(words) if file != FROM_ENVIRONMENT]
+def _secrets_of(configs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What nobody may read of configs: value -> the key it stands under."""
     found: dict[str, str] = {}
     for config in configs:
         for key, value in config.items():
             for text in raw_secrets({key: value}):
                 found.setdefault(text, key)
-    told = set(_texts(mask(configs)))
-    return {text: key for text, key in found.items() if text not in told}
+    return found
 
 
 def _of_flags(words: Sequence[str]) -> dict[str, str]:
@@ -160,8 +233,3 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
     elif value is not None:
         yield str(value)
-
-
-def is_sure(secret: str) -> bool:
-    """Whether a secret that is found in a text is one for certain."""
-    return len(secret) >= _SURE

@@ -1,217 +1,316 @@
-"""A Singer tap's command as a process: found, started with its files, read, and never left behind."""
+"""One run of a tap's command: its files, what it writes, how it ends. Neither pipe ever blocks it but on purpose."""
 
 from __future__ import annotations
 
 import contextlib
-import logging
+import json
 import os
+import re
 import select
-import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Self
 
-from burler.config.secrets import scrub, secret_values
+from burler.engine.command import guard
+from burler.engine.command.tap_command import PREFIX, TapCommand, program_of
 from burler.errors import UsageError
-from burler.logs import without_time
 from burler.singer.messages import encode
-from burler.spark.source import guard
-
-logger = logging.getLogger(__name__)
-
-_BLOCK_BYTES = 1 << 18
-_TAIL_LINES = 12
-_LINE_CHARACTERS = 400
-_TOLD_CHARACTERS = 1200
-_NOT_THEIRS = ("PYTHON_WORKER_FACTORY_", "PYSPARK_GATEWAY_", "PYTHON_UDF_", "SPARK_AUTH")
-"""What Spark tells its workers through the environment, some of it secret."""
-
-_GUARD = (sys.executable, "-I", "-S", guard.__file__)
 
 CONFIG, CATALOG, PROPERTIES, STATE = "--config", "--catalog", "--properties", "--state"
 
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A tap's command.
-
-    Attributes:
-        text: as it was given. words: the program, with its whole path, and its arguments.
-    """
-
-    text: str = field(repr=False)
-    words: tuple[str, ...] = field(repr=False)
-
-    @property
-    def name(self) -> str:
-        """What is run, for errors: the program, of Python's the script or module. Other arguments may hold what nobody
-        should read."""
-        program, *more = self.words
-        if not (Path(program).name.startswith("python") and more):
-            return Path(program).name
-        script = more[1] if more[0] == "-m" and len(more) > 1 else more[0]
-        return "python" if script.startswith("-") else Path(script).name
-
-    @property
-    def beginning(self) -> str:
-        """The same as a person would type it: ``python -m tap_x`` for the module ``tap_x``."""
-        program, *more = self.words
-        if not (Path(program).name.startswith("python") and more) or self.name == "python":
-            return self.name
-        return f"{Path(program).name} -m {more[1]}" if more[0] == "-m" else f"{Path(program).name} {more[0]}"
+_BLOCK_BYTES = 1 << 18
+_PIPE_BYTES, _SMALL_PIPE_BYTES = 1 << 16, 4096
+_HEAD_BYTES, _TAIL_BYTES = 1 << 16, 3 << 16
+_LAST_LINES = 12
+_NOT_THEIRS = ("PYTHON_WORKER_FACTORY_", "PYSPARK_GATEWAY_", "PYTHON_UDF_", "SPARK_AUTH")
+"""What Spark tells its workers through the environment, some of it secret."""
+_GUARD = (sys.executable, "-I", "-S", guard.__file__)
 
 
-def find(text: str) -> Command:
-    """The command that a text names. It is split as a shell would split it, and no shell ever sees it.
+class TapProcess:
+    """One run of a command; a context manager that leaves neither process nor file, also where this process is killed
+    (see ``guard``).
 
-    The program is looked for on PATH, then beside this Python.
-
-    Raises:
-        UsageError: no words, quotes that do not close, or no such program.
-    """
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"format 'burler': option 'exec' can't be split into words: {error}.") from None
-    if not words:
-        raise UsageError("format 'burler': option 'exec' is empty. Give a tap's command, such as \"tap-gitlab\".")
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)])
-    program = shutil.which(words[0], path=path)
-    if program is None:
-        raise UsageError(
-            f"format 'burler': option 'exec': there is no program '{words[0]}' on {os.uname().nodename}. "
-            "Install the tap where the executors run, or give the program's whole path."
-        )
-    return Command(text, (str(Path(program).absolute()), *words[1:]))
-
-
-class Running:
-    """One run of a command; a context manager that leaves neither process nor file.
+    The tap is the first of its own process group, and reads nothing.
 
     Args:
-        command: what to run. arguments: what stands behind it.
+        words: what to run; None: the command's own.
         files: flag -> the JSON that stands in a file of mode 0600 behind the flag; None leaves it out.
-        config: what the log and errors must not show.
+        small_pipe: so that the tap stands at a full pipe after few rows, where the system allows it (Linux).
+        grace_seconds: so long it has after SIGTERM; None: ``BURLER_GRACE_SECONDS``, else 5.
     """
 
     def __init__(
         self,
-        command: Command,
-        arguments: Sequence[str] = (),
+        command: TapCommand,
+        words: tuple[str, ...] | None = None,
         *,
-        files: Mapping[str, Mapping[str, Any] | None],
-        config: Mapping[str, Any],
+        files: Mapping[str, Any] | None = None,
+        small_pipe: bool = False,
+        grace_seconds: float | None = None,
     ) -> None:
         self.command = command
-        self._arguments = arguments
-        self._files = files
-        self._secrets = tuple(secret_values(config))
-        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._words = command.words if words is None else words
+        self._files = {flag: content for flag, content in (files or {}).items() if content is not None}
+        self._small = small_pipe
+        self._grace = float(os.environ.get("BURLER_GRACE_SECONDS", "5")) if grace_seconds is None else grace_seconds
+        self._said = _Stderr(command.needles())
+        self._news: dict[str, str] = {}
+        self._unheard = b""
 
-    def __enter__(self) -> Running:
-        self._folder = Path(tempfile.mkdtemp(prefix="burler-exec-"))
+    def __enter__(self) -> Self:
+        """Raises: UsageError: the program is not here, or the system refused to start it."""
+        program, *more = self._words
+        if os.sep not in program:
+            program = program_of(program, f"command '{self.command.name}'")
+        self._folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self.command.folder))
+        self._heard, note = os.pipe()
         try:
-            given = [part for flag, content in self._files.items() for part in self._written(flag, content)]
             self._process = subprocess.Popen(
-                [*_GUARD, str(self._folder), *self.command.words, *self._arguments, *given],
+                [*_GUARD, str(note), str(self._grace), str(self._folder), program, *more, *self._given()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=_environment(),
+                bufsize=0,
+                env={**own_environment(), **self.command.environment},
+                pass_fds=(note,),
+                pipesize=_SMALL_PIPE_BYTES if self._small else -1,
+                start_new_session=True,
             )
-        except BaseException:
+        except BaseException as error:
+            os.close(self._heard)
             shutil.rmtree(self._folder, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise self._refused(error.strerror or str(error)) from None
             raise
-        assert self._process.stderr is not None
-        self._listener = threading.Thread(target=self._listen, args=(self._process.stderr,), daemon=True)
+        finally:
+            os.close(note)
+        self._started = time.monotonic()
+        self._stdin, self._stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        self._listener = threading.Thread(target=self._listen, args=(stderr,), name="burler-stderr", daemon=True)
         self._listener.start()
         return self
+
+    def _given(self) -> list[str]:
+        """The flags and their files."""
+        given: list[str] = []
+        for flag, content in self._files.items():
+            path = self._folder / f"{flag.lstrip('-')}.json"
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(_json(content))
+            given += [flag, str(path)]
+        return given
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self.close_output()
+        if self._stdin is not None:
+            self._stdin.close()  # the guard sees that, and ends what runs
+        try:
+            self._process.wait(timeout=2 * self._grace + 5.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.returncode and self.pid is not None:  # the guard itself was killed
+            with contextlib.suppress(OSError):
+                os.killpg(self.pid, signal.SIGKILL)
+        os.close(self._heard)
+        self._listener.join(timeout=1.0)  # for ever where a process has left the group and holds the pipe
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    # ---- what it writes -------------------------------------------------------------------------------------------
 
     @property
     def fd(self) -> int:
         """The descriptor of the tap's output, for who waits for it among other things."""
-        assert self._process.stdout is not None
-        return self._process.stdout.fileno()
+        assert self._stdout is not None
+        return self._stdout.fileno()
 
-    def blocks(self, within_seconds: float | None = None) -> Iterator[bytes]:
-        """Yield what the tap writes, as it comes.
-
-        Args:
-            within_seconds: after so many, what comes later is left; None: nothing is.
-        """
-        fd, end = self.fd, None if within_seconds is None else time.monotonic() + within_seconds
-        poll = select.poll()
-        poll.register(fd, select.POLLIN | select.POLLHUP)
-        while end is None or poll.poll(max(0.0, end - time.monotonic()) * 1000):
-            block = os.read(fd, _BLOCK_BYTES)
-            if not block:
-                return
-            yield block
-
-    def end(self) -> int:
-        """Wait for the tap's end; its exit code. Its output must have been read."""
-        code = self._process.wait()
-        self._listener.join(timeout=1.0)
-        return code
-
-    def stop(self) -> None:
-        """End the tap if it runs, and whatever it has started: it has some seconds for it."""
-        process = self._process
-        for pipe in (process.stdin, process.stdout):  # the guard sees the first one close
-            with contextlib.suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
+    @property
+    def pipe_bytes(self) -> int:
+        """So much of what it wrote may be in the pipe, unread."""
         try:
-            process.wait(timeout=guard.GRACE_SECONDS + 5.0)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        self._listener.join(timeout=1.0)
-        assert process.stderr is not None
-        process.stderr.close()
+            import fcntl
+
+            return fcntl.fcntl(self.fd, fcntl.F_GETPIPE_SZ)
+        except (ImportError, AttributeError, OSError):
+            return _PIPE_BYTES
+
+    def read(self, until: float | None = None, most: int = _BLOCK_BYTES) -> bytes | None:
+        """The next piece of its output; b"" at its end; None if nothing came until then (``time.monotonic()``).
+
+        Once the command has ended and the pipe is empty, that is the end: a process that has left its group may hold
+        the pipe for hours.
+        """
+        while True:
+            over = self.exited  # first: what it wrote before is in the pipe already
+            if self.fd in _ready((self.fd,) if over else (self.fd, self._heard), 0.0 if over else _left(until)):
+                return os.read(self.fd, most)
+            if over:
+                return b""
+            if until is not None and time.monotonic() >= until:
+                return None
+
+    def output(self, within_seconds: float | None = None, most: int | None = None) -> bytes:
+        """All that it writes; what comes later, or is more, is left."""
+        until = None if within_seconds is None else time.monotonic() + within_seconds
+        blocks: list[bytes] = []
+        while (most is None or sum(map(len, blocks)) <= most) and (block := self.read(until)):
+            blocks.append(block)
+        return b"".join(blocks)
+
+    def close_output(self) -> None:
+        """From here on nobody reads what it writes."""
+        if self._stdout is not None:
+            self._stdout.close()
+
+    @property
+    def stderr(self) -> bytes:
+        """What it has said there; where that was long, without its middle. It may hold secrets."""
+        return self._said.content
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The keys of the secrets that stood on its stderr."""
+        return tuple(self._said.told)
 
     def last_words(self) -> str:
-        """The end of what the tap has said on stderr, in one line, without secrets."""
-        said = " | ".join(self._tail)
-        return said[-_TOLD_CHARACTERS:] if said else ""
+        """The end of what it has said on stderr, in one line, without secrets; "nothing" if there was none."""
+        return self.command.end_of(self.stderr, lines=_LAST_LINES)
 
-    def without_secrets(self, text: str) -> str:
-        """A text of the tap's that may be shown."""
-        return scrub(text, self._secrets)
+    # ---- how it ends ----------------------------------------------------------------------------------------------
 
-    def _written(self, flag: str, content: Mapping[str, Any] | None) -> list[str]:
-        if content is None:
-            return []
-        path = self._folder / f"{flag.lstrip('-')}.json"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(encode(content))
-        return [flag, str(path)]
+    @property
+    def seconds(self) -> float:
+        """Since it was started."""
+        return time.monotonic() - self._started
+
+    @property
+    def exited(self) -> bool:
+        """Whether the command itself has ended; what it started may go on."""
+        self._hear(0.0)
+        return "ended" in self._news
+
+    def wait(self, until: float | None = None) -> bool:
+        """Read nothing until it has ended (True) or time is over.
+
+        Raises:
+            UsageError: the system refused to start it.
+        """
+        while not self.exited:
+            if until is not None and time.monotonic() >= until:
+                return False
+            self._hear(_left(until))
+        self._listener.join(timeout=1.0)
+        if "refused" in self._news:
+            raise self._refused(self._news["refused"])
+        return True
+
+    @property
+    def exit_code(self) -> int:
+        """Negative: by that signal. It must have ended."""
+        return int(self._news["ended"])
+
+    def end(self) -> int:
+        """Wait for its end, and for what it has to say; the exit code. Its output must have been read."""
+        self.wait()
+        return self.exit_code
+
+    def failure(self, after: str = "") -> str:
+        """How it ended, for errors."""
+        code = self.exit_code if self.exit_code >= 0 else 128 - self.exit_code
+        return f"command '{self.command.name}' ended with code {code}{after}. It said last: {self.last_words()}"
+
+    def left(self) -> tuple[str, ...]:
+        """The processes that it has left in its group, by name, once they had a moment to end; it must have ended."""
+        while "left" not in self._news:
+            self._hear(None)
+        return tuple(filter(None, self._news["left"].split("\0")))
+
+    @property
+    def pid(self) -> int | None:
+        """Its process, the first of its group; None if it was never started."""
+        while not self._news:
+            self._hear(None)
+        return int(self._news["started"]) if "started" in self._news else None
+
+    def terminate(self) -> None:
+        """SIGTERM for the command alone, as schedulers and containers do it."""
+        if self.pid is not None and not self.exited:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGTERM)
+
+    def _hear(self, seconds: float | None) -> None:
+        """Take in what the guard has to tell."""
+        if "left" in self._news or not _ready((self._heard,), seconds):
+            return
+        block = os.read(self._heard, _BLOCK_BYTES)
+        *lines, self._unheard = (self._unheard + block).split(b"\n")
+        for line in lines:
+            word, _, rest = line.decode("utf-8", "replace").partition(" ")
+            self._news[word] = rest
+        if not block:  # somebody has killed it
+            self._news = {"ended": str(-signal.SIGKILL), "left": "", **self._news}
 
     def _listen(self, stderr: IO[bytes]) -> None:
-        with contextlib.suppress(OSError, ValueError):  # it was closed meanwhile
-            for line in stderr:
-                text = without_time(self.without_secrets(line.decode("utf-8", "replace").strip()))
-                if text:
-                    self._tail.append(text[:_LINE_CHARACTERS])
-                    logger.debug("%s: %s", self.command.name, text)
+        with stderr:
+            while block := stderr.read(_BLOCK_BYTES):
+                self._said.take(block)
+
+    def _refused(self, reason: str) -> UsageError:
+        return UsageError(f"{self.command.shown}: can't be started: {reason}.")
 
 
-def _environment() -> dict[str, str]:
+class _Stderr:
+    """What a process says there: its beginning, its end, and whether a secret stood in it.
+
+    Args:
+        needles: what must not be in it -> the name by which that is told.
+    """
+
+    def __init__(self, needles: Mapping[bytes, str]) -> None:
+        self._needles = needles
+        longest_first = sorted(needles, key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(map(re.escape, longest_first))) if needles else None
+        self._overlap = max(map(len, needles), default=1) - 1
+        self._head, self._tail, self._cut = b"", b"", False
+        self.told: dict[str, None] = {}
+
+    def take(self, block: bytes) -> None:
+        """One more piece."""
+        if self._pattern is not None:
+            before = (self._head + self._tail)[-self._overlap :] if self._overlap else b""
+            for found in self._pattern.findall(before + block):
+                self.told.setdefault(self._needles[found])
+        room = _HEAD_BYTES - len(self._head)
+        self._head += block[:room]
+        self._tail += block[room:] if room > 0 else block
+        if len(self._tail) > _TAIL_BYTES:
+            self._tail, self._cut = self._tail[-_TAIL_BYTES:], True
+
+    @property
+    def content(self) -> bytes:
+        """What was said; where it was long, without its middle."""
+        return self._head + (b"\n[...]\n" if self._cut else b"") + self._tail
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return encode(value)
+    except ValueError:  # half of a surrogate pair
+        return json.dumps(value).encode()
+
+
+def own_environment() -> dict[str, str]:
     """This process's own, less what Spark tells its workers and nobody else."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_THEIRS)}
     path = [part for part in kept.get("PYTHONPATH", "").split(os.pathsep) if part and not _is_sparks(part)]
@@ -223,3 +322,15 @@ def _is_sparks(part: str) -> bool:
     """Whether an entry of PYTHONPATH is Spark's: a tap may live in an environment that has another one."""
     name = Path(part).name
     return name == "pyspark.zip" or (name.startswith("py4j-") and name.endswith(".zip")) or name.endswith(".jar")
+
+
+def _left(until: float | None) -> float | None:
+    return None if until is None else max(0.0, until - time.monotonic())
+
+
+def _ready(fds: tuple[int, ...], seconds: float | None) -> set[int]:
+    """Those that can be read, once there is one or time is over."""
+    poll = select.poll()
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return {fd for fd, _ in poll.poll(None if seconds is None else seconds * 1000)}

@@ -1,0 +1,10 @@
+"""Any Singer tap's command: found, started with its files, read, and never left behind.
+
+What to open for what:
+
+    tap_command  what is run: words, environment, and what of them nobody may read
+    tap_process  one run of it: its files, what it writes, how it ends
+    guard        the program between this process and the tap
+    discovery    its catalog, and the flags that it knows
+    catalogs     catalogs of any tap, as they go back to it: with more or less selected
+"""
