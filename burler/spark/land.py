@@ -181,11 +181,11 @@ def lake_of(out: str | Path, lake: str | Path | None, *, kind: str = "delta") ->
 
 def _name(app: str | Path | Tap | None, exec: str | None) -> str:
     """The folder that a tap lands in, where neither caller nor config name one."""
+    from burler.engine.command.tap_command import TapCommand
     from burler.engine.remote import AppRef
-    from burler.spark.extraction.extracting import name_of
 
     if exec is not None:
-        return name_of(exec)
+        return TapCommand.of_command(exec).program
     if app is None:
         return ""  # ``extract`` says what is missing
     tap: Tap = app if isinstance(app, Tap) else AppRef.of(app).load()

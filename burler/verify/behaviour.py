@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from burler.engine.command.discovery import flags_of
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
 from burler.verify.behaviour_config import check_config
@@ -18,7 +19,7 @@ from burler.verify.behaviour_ends import check_ends
 from burler.verify.behaviour_given import check_given, check_state
 from burler.verify.behaviour_states import STATES
 from burler.verify.behaviour_trial import Trial
-from burler.verify.program import Ended, Program, flags_of
+from burler.verify.program import Ended, Program
 
 __all__ = ["STATES", "Discovered", "Trial", "check_behaviour", "check_discovery", "check_state", "ended_badly"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from burler.engine.command.tap_command import PREFIX
 from burler.verify.behaviour_trial import Run, Trial
-from burler.verify.program import PREFIX, Program
+from burler.verify.program import Program
 
 TRACES = (b"Traceback (most recent call last):", b"\ngoroutine 1 [", b"Exception in thread ", b"thread 'main' panicked")
 _FAST_SECONDS = 30.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from burler.engine.command.catalogs import fewer_fields
 from burler.verify.behaviour_seen import Seen
 from burler.verify.behaviour_trial import Trial
-from burler.verify.catalogs import fewer_fields
 
 
 def check_fields(trial: Trial) -> None:

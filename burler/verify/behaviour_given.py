@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from burler.engine.command.catalogs import legacy, names_of, nothing_selected
 from burler.verify.behaviour_fields import check_fields
 from burler.verify.behaviour_seen import Seen
 from burler.verify.behaviour_states import STATES, as_of
 from burler.verify.behaviour_trial import Run, Trial
-from burler.verify.catalogs import legacy, names_of, nothing_selected
 
 
 def check_given(trial: Trial) -> None:

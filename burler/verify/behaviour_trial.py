@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from burler.engine.command.catalogs import legacy
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
 from burler.verify.behaviour_seen import MOST_KEYS, Seen
-from burler.verify.catalogs import legacy
 from burler.verify.program import Disturbance, Ended, Program, never
 
 

@@ -18,6 +18,7 @@ from burler.config.secrets import secret_values
 from burler.context import running
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
+from burler.engine.command.discovery import flags_of
 from burler.engine.run.apps import load_app
 from burler.engine.run.collector import calm_collector
 from burler.engine.run.run import discover, prepare, run_session
@@ -30,7 +31,7 @@ from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
 from burler.spec.table import RULES
 from burler.verify.options import Options
-from burler.verify.program import Program, flags_of
+from burler.verify.program import Program
 from burler.verify.requests_check import check_requests
 from burler.verify.requests_clients import watch_client
 from burler.verify.requests_watch import RequestWatch

@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from burler.engine.command.catalogs import legacy, names_of
+from burler.engine.command.discovery import flags_of
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
 from burler.verify.behaviour import check_behaviour, check_discovery, ended_badly
-from burler.verify.catalogs import legacy, names_of
 from burler.verify.options import Options
-from burler.verify.program import Ended, Program, flags_of
+from burler.verify.program import Ended, Program
 from burler.verify.proxy import watching_proxy
 from burler.verify.requests_check import check_requests
 from burler.verify.requests_watch import RequestWatch

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from burler.config.secrets import hide
+from burler.engine.command.catalogs import select_all, without
 from burler.spec.catalog import check_catalog
 from burler.spec.declared import declared_of
 from burler.spec.finding import Findings
@@ -21,7 +22,6 @@ from burler.spec.resume import compare, compare_new, compare_stopped
 from burler.spec.statelog import KeptState
 from burler.spec.states import streams_of, without_streams
 from burler.spec.table import RULES
-from burler.verify.catalogs import select_all, without
 from burler.verify.facts import facts_of
 from burler.verify.options import Options
 from burler.verify.outcome import result

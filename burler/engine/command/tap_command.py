@@ -15,6 +15,7 @@ from typing import Any, Self
 from burler.config.loading import FROM_ENVIRONMENT, read_config_file
 from burler.config.secrets import looks_secret, mask, raw_secrets, scrub, spellings
 from burler.errors import UsageError
+from burler.logs import without_time
 from burler.suggest import did_you_mean
 
 PREFIX = "burler-tap-"
@@ -27,7 +28,6 @@ _SURE = 8
 _LINE_CHARACTERS, _ALL_CHARACTERS = 300, 1200
 _LOOKED_AT_CHARACTERS = 10_000
 _OURS = re.compile(r"[^\s'\"=]{0,200}" + PREFIX + r"\w+/")  # the folder of our files has another name each time
-_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ")  # of a line of burler's own log
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\r")
 
 
@@ -90,11 +90,16 @@ class TapCommand:
     def name(self) -> str:
         """What is run, for errors: the program, of Python's the script or module. Other arguments may hold what nobody
         should read."""
-        program, *more = self.words
-        if not (Path(program).name.startswith("python") and more):
-            return Path(program).name
+        more = self.words[1:]
+        if not (self.program.startswith("python") and more):
+            return self.program
         script = more[1] if more[0] == "-m" and len(more) > 1 else more[0]
         return "python" if script.startswith("-") else Path(script).name
+
+    @property
+    def program(self) -> str:
+        """The program's own name."""
+        return Path(self.words[0]).name
 
     @property
     def discovering(self) -> tuple[str, ...]:
@@ -104,7 +109,7 @@ class TapCommand:
     @property
     def shown(self) -> str:
         """The command for people, secrets masked."""
-        return self.clean(" ".join((Path(self.words[0]).name, *self.words[1:])))
+        return self.clean(" ".join((self.program, *self.words[1:])))
 
     def hiding(self, config: Mapping[str, Any] | None) -> Self:
         """The same; the secrets of a config that it is given in a file are masked, too."""
@@ -130,7 +135,7 @@ class TapCommand:
         """The last lines of what the tap has said there, in one that may be shown; "nothing" if there was none."""
         text = _COLOURS.sub("", stderr.decode("utf-8", "replace"))
         last = [line.strip()[:_LOOKED_AT_CHARACTERS] for line in text.splitlines() if line.strip()][-lines:]
-        said = [self.clean(_OURS.sub("", _TIME.sub("", line))) for line in last]
+        said = [self.clean(_OURS.sub("", without_time(line))) for line in last]
         cut = [line if len(line) <= _LINE_CHARACTERS else line[:_LINE_CHARACTERS] + "..." for line in said]
         return " | ".join(cut)[-_ALL_CHARACTERS:].strip() or "nothing"
 
@@ -145,8 +150,8 @@ def _split(text: str, option: str) -> list[str]:
     for word in words:
         if word and set(word) <= set(_OPERATORS):
             raise UsageError(
-                f"{option}: '{word}' is for a shell, and no shell runs the command. Give the tap alone, or put the line "
-                "into a script; a sign that is part of a value needs quotes round it."
+                f"{option}: '{word}' is for a shell, and no shell runs the command. Give the tap alone, or put the "
+                "line into a script; a sign that is part of a value needs quotes round it."
             )
     return words
 
@@ -165,7 +170,9 @@ def program_of(word: str, option: str) -> str:
         raise UsageError(
             f"{option}: {word} is a file that can't be executed. Run it by its interpreter: 'python {word} ...'"
         )
-    hint = did_you_mean(word, sorted(set(_programs(path)))) or " Install the tap there, or give the program's whole path."
+    hint = (
+        did_you_mean(word, sorted(set(_programs(path)))) or " Install the tap there, or give the program's whole path."
+    )
     raise UsageError(f"{option}: there is no program '{word}' on PATH of {os.uname().nodename}.{hint}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.config.loading import Loaded
 from burler.declare.tap import Tap
+from burler.engine.command.tap_command import TapCommand
 from burler.engine.remote import AppRef, Planning
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import SyncResult
@@ -85,7 +85,7 @@ def extract(
             if app is not None:
                 raise UsageError("give app or exec, not both: an app of burler's, or any other tap's command.")
             own = settings(Settings())
-            target = Target(place, tap_id or own.tap_id or name_of(exec), own)
+            target = Target(place, tap_id or own.tap_id or TapCommand.of_command(exec).program, own)
             work: Work = ExecWork(
                 exec, target, config=given.config or None, catalog=catalog, state=state, select=select
             )
@@ -102,15 +102,6 @@ def extract(
         return run_work(
             spark, work, target, state=state, slots=slots, emit=emit, stopper=stopper, on_progress=on_progress
         )
-
-
-def name_of(command: str) -> str:
-    """A foreign tap's name: that of its program."""
-    try:
-        words = shlex.split(command) or [""]
-    except ValueError as error:
-        raise UsageError(f"--exec can't be split into words: {error}.") from None
-    return Path(words[0]).name
 
 
 def run_work(

@@ -5,7 +5,6 @@ Its catalog goes back to it as it came, with that one stream selected (``burler.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import logging
 import time
@@ -16,7 +15,7 @@ from typing import Any, cast
 from burler.config.watched import clean, hide
 from burler.engine.remote import PartError
 from burler.engine.remote.ends import as_errors
-from burler.errors import MessageError, UsageError
+from burler.errors import MessageError
 from burler.lake.writing.ingest import ingest
 from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.lake.writing.writer import LakeWriter
@@ -25,10 +24,10 @@ from burler.singer.catalog import catalog_from_wire
 from burler.singer.messages import Message, Schema, State
 from burler.singer.select import apply_select, parse_select
 from burler.singer.selection import stream_selected
-from burler.spark.extraction.tasks import Done, Target, Task
+from burler.spark.extraction.tasks import Done, Target
 from burler.spark.extraction.work import Named, rows_told
-from burler.spark.source import foreign
-from burler.spark.source.command import CONFIG, STATE, Command, Running, find
+from burler.spark.source.foreign import ForeignTap, look
+from burler.spark.source.foreign import select as select_stream
 
 logger = logging.getLogger(__name__)
 
@@ -56,36 +55,26 @@ class ExecEnd:
 class ExecTask:
     """One stream of a foreign tap."""
 
-    text: str = field(repr=False)
+    tap: ForeignTap
     stream: str
-    flags: tuple[str, ...]
     target: Target
     catalog: Mapping[str, Any] = field(repr=False)
-    config: Mapping[str, Any] | None = field(default=None, repr=False)
     state: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def run(self) -> Done:
         """See ``Task.run``. A tap that fails has said what it has said: that counts, up to its last STATE, as it does
         where a tap is piped into ``burler lake write``."""
-        hide(dict(self.config or {}))
+        hide(dict(self.tap.config or {}))
         begun = time.monotonic()
         writer: _Collecting = self.target.writer(_Collecting)
-        with _about_the_option():
-            command = find(self.text)
-        files = {CONFIG: self.config, **dict.fromkeys(self.flags, self.catalog), STATE: self.state or None}
-        with Running(command, files=files, config=self.config or {}) as tap:
+        with self.tap.sync(self.catalog, self.state) as tap:
             error = ""
             try:
                 ingest(tap.fd, cast(LakeWriter, writer), warn=logger.warning)
             except MessageError as wrong:
                 error = clean(str(wrong))
             else:
-                code = tap.end()
-                if code:
-                    error = (
-                        f"command '{command.name}' ended with code {code}. It said last: "
-                        f"{tap.last_words() or 'nothing'}"
-                    )
+                error = tap.failure() if tap.end() else ""
         rows: dict[str, int] = {}
         for file in writer.done:
             rows[file.stream] = rows.get(file.stream, 0) + file.stats.records
@@ -129,22 +118,17 @@ class ExecWork:
         select: str | None,
     ) -> None:
         hide(dict(config or {}))
-        with _about_the_option():
-            self._command = find(text)
-            self._catalog, self._flags = foreign.look(self._command, config, catalog)
-        self._chosen, self._select = catalog is not None, select
-        self._target, self._config = target, config
+        self._tap, self._catalog = look(text, config, catalog, option="--exec")
+        self._chosen, self._select, self._target = catalog is not None, select, target
         self._begun: dict[str, Any] = copy.deepcopy(dict(state or {}))
         self.state: dict[str, Any] = copy.deepcopy(self._begun)
         st.set_currently_syncing(self.state, None)
         self.rows: dict[str, int] = {}
         self._errors: list[PartError] = []
         self._failed: dict[str, BaseException] = {}
-        self.streams = tuple(_selected(self._catalog, chosen=self._chosen, select=select, command=self._command))
+        self.streams = tuple(_selected(self._catalog, chosen=self._chosen, select=select, source=self._tap.source))
         if not self.streams:
-            logger.warning(
-                "%s: no stream is selected. Select some in the catalog or with --select.", self._command.name
-            )
+            logger.warning("%s: no stream is selected. Select some in the catalog or with --select.", self._tap.source)
 
     @property
     def errors(self) -> dict[str, BaseException]:
@@ -154,21 +138,13 @@ class ExecWork:
     def find(self, stream: str) -> list[Named]:
         """See ``Work.find``."""
         patterns = _fields_of(stream, self._select)
-        changed, _ = foreign.select(
-            self._catalog, stream, patterns, chosen=self._chosen, source=f"command '{self._command.name}'"
-        )
-
-        def task() -> Task:
-            return ExecTask(
-                self._command.text, stream, self._flags, self._target, changed, self._config, self._begun or None
-            )
-
-        return [(Whole(stream), task)]
+        changed, _ = select_stream(self._catalog, stream, patterns, chosen=self._chosen, source=self._tap.source)
+        return [(Whole(stream), lambda: ExecTask(self._tap, stream, self._target, changed, self._begun or None))]
 
     def schemas(self, stream: str) -> Iterable[Schema]:
         """See ``Work.schemas``: what discovery says. The tap may send another one; this one makes sure that the stream
         has a manifest before the first file of it: files that stand there without one would be taken for its data."""
-        entry = catalog_from_wire(self._catalog, source=f"command '{self._command.name}'").entries[stream]
+        entry = catalog_from_wire(self._catalog, source=self._tap.source).entries[stream]
         return (Schema(entry.emitted_name, dict(entry.schema), tuple(entry.key_properties)),)
 
     def begin(self, stream: str) -> bool:
@@ -220,9 +196,9 @@ def take_over(state: dict[str, Any], begun: Mapping[str, Any], after: Mapping[st
             state[key] = copy.deepcopy(value)
 
 
-def _selected(wire: Mapping[str, Any], *, chosen: bool, select: str | None, command: Command) -> Iterator[str]:
+def _selected(wire: Mapping[str, Any], *, chosen: bool, select: str | None, source: str) -> Iterator[str]:
     """The streams to extract: those that ``--select`` or the user's catalog says, else all."""
-    entries = catalog_from_wire(wire, source=f"command '{command.name}'").entries
+    entries = catalog_from_wire(wire, source=source).entries
     metadata = {name: entry.metadata for name, entry in entries.items()}
     if select is not None:
         schemas = {name: entry.schema for name, entry in entries.items()}
@@ -241,13 +217,3 @@ def _fields_of(stream: str, select: str | None) -> list[str]:
         if pattern:
             found.append(pattern if rule.keep else f"!{pattern}")
     return found
-
-
-@contextlib.contextmanager
-def _about_the_option() -> Iterator[None]:
-    """What is wrong with the command is told of the option that named it."""
-    try:
-        yield
-    except UsageError as error:
-        text = str(error).replace("format 'burler': option 'exec'", "--exec").replace("option 'catalog'", "--catalog")
-        raise UsageError(text) from None

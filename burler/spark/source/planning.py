@@ -11,10 +11,9 @@ from burler.config.loading import Loaded, load, merged, read_config_file
 from burler.declare.tap import Tap
 from burler.engine.remote import AppRef, Planning
 from burler.errors import ConfigError
-from burler.spark.source import foreign
 from burler.spark.source.app import AppWork
-from burler.spark.source.command import Command, find
 from burler.spark.source.declared import Declared
+from burler.spark.source.foreign import ForeignTap, look, select
 from burler.spark.source.options import Options
 from burler.spark.source.pushdown import Narrowed
 from burler.spark.source.sending import from_text
@@ -31,15 +30,14 @@ class Found:
 
     Attributes:
         catalog: the tap's, that one stream selected. config: with what the environment says.
-        flags: how a foreign tap takes its catalog. is_root: the stream is an app's, and comes with no other one.
+        foreign: the tap, if it is no app. is_root: the stream is an app's, and comes with no other one.
     """
 
     options: Options
     declared: Declared
     catalog: Mapping[str, Any] = field(repr=False)
     config: Mapping[str, Any] | None = field(repr=False)
-    command: Command | None = None
-    flags: tuple[str, ...] = ()
+    foreign: ForeignTap | None = None
     ref: AppRef | None = None
     is_root: bool = False
     narrowed: Narrowed = field(default_factory=Narrowed)
@@ -73,10 +71,8 @@ class Found:
             UsageError: config, state or catalog do not fit the tap. StreamError: its partitions could not be listed.
         """
         options = self.options if state is None else replace(self.options, state=state)
-        if self.command is not None:
-            work = ExecWork(
-                self.command, self.catalog, self.flags, self.config, options.state, drop_unknown=options.drop_unknown
-            )
+        if self.foreign is not None:
+            work = ExecWork(self.foreign, self.catalog, options.state, drop_unknown=options.drop_unknown)
             return [Task(self.declared, (work,), options.limit)]
         parts = self._parts(options)
         if options.limit is not None or not options.partitions:  # one behind the other: a limit is of all of them
@@ -108,18 +104,17 @@ def find_stream(options: Options) -> Found:
 
 
 def _of_command(options: Options, text: str) -> Found:
-    command = find(text)
     config: dict[str, Any] | None = None
     if options.config is not None:
         config = options.config_text()
         for path in options.config_files():
             config = read_config_file(path)
-    wire, flags = foreign.look(command, config, options.catalog)
-    catalog, declared = foreign.select(
-        wire, options.stream, options.fields, chosen=options.catalog is not None, source=f"command '{command.name}'"
+    tap, wire = look(text, config, options.catalog, option="format 'burler': option 'exec'")
+    catalog, declared = select(
+        wire, options.stream, options.fields, chosen=options.catalog is not None, source=tap.source
     )
     _check(declared)
-    return Found(options, declared, catalog, config, command=command, flags=flags)
+    return Found(options, declared, catalog, config, foreign=tap)
 
 
 def _of_app(options: Options) -> Found:
@@ -134,7 +129,7 @@ def _of_app(options: Options) -> Found:
         own = session.catalog().to_wire()
     finally:
         close(session)
-    catalog, declared = foreign.select(
+    catalog, declared = select(
         own if options.catalog is None else options.catalog,
         options.stream,
         options.fields,

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from burler.engine.run.collector import calm_collector
 from burler.errors import BurlerError, StreamError
-from burler.spark.source import foreign
 from burler.spark.source.app import AppWork
-from burler.spark.source.command import CATALOG, CONFIG, STATE, Command, Running
 from burler.spark.source.declared import Declared
+from burler.spark.source.foreign import ForeignTap
 from burler.spark.source.messages import StreamRows
 from burler.spark.source.telling import one_line
 
@@ -41,18 +40,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ExecWork:
-    """A run of a Singer tap's command.
+    """A run of a Singer tap's command. ``catalog``: the tap's own, the one stream selected."""
 
-    Attributes:
-        catalog: the tap's own, the one stream selected. flags: under which it is given.
-    """
-
-    command: Command
+    tap: ForeignTap
     catalog: Mapping[str, Any] = field(repr=False)
-    flags: tuple[str, ...] = (CATALOG,)
-    config: Mapping[str, Any] | None = field(default=None, repr=False)
     state: Mapping[str, Any] | None = field(default=None, repr=False)
     drop_unknown: bool = False
+
+    @property
+    def config(self) -> Mapping[str, Any] | None:
+        """What the tap is given."""
+        return self.tap.config
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,28 +89,30 @@ def run_task(task: Task, outcome: Outcome | None = None) -> Iterator[pa.RecordBa
 def _exec_rows(task: Task, work: ExecWork, outcome: Outcome) -> Generator[pa.RecordBatch, None, None]:
     stream = task.declared.stream
     rows = StreamRows(task.declared, drop_unknown=work.drop_unknown, warn=logger.warning)
-    files = {CONFIG: work.config, **dict.fromkeys(work.flags, work.catalog), STATE: work.state}
-    with Running(work.command, files=files, config=work.config or {}) as tap:
+    with work.tap.sync(work.catalog, work.state) as tap:
         try:
-            for block in tap.blocks():
+            while block := tap.read():
                 yield from rows.take(block)
-            code = tap.end()
-            if code:
-                raise foreign.failed(stream, work.command, code, rows.seen, tap.last_words())
+            if tap.end():
+                raise StreamError(
+                    stream,
+                    f"stream '{stream}': {tap.failure(f' after {rows.seen} row(s)')}. "
+                    "No row of this read counts; run the command by itself to see more",
+                )
             yield from rows.finish()
         except StreamError:
             raise
         except BurlerError as error:
             raise StreamError(
                 stream,
-                f"stream '{stream}': command '{work.command.name}' printed what is no Singer message: "
-                f"{tap.without_secrets(str(error))}. Only messages may go to stdout",
+                f"stream '{stream}': {work.tap.source} printed what is no Singer message: "
+                f"{tap.command.clean(str(error))}. Only messages may go to stdout",
             ) from None
         if not rows.schema_seen and (work.state is None or rows.state is None):
             raise StreamError(
                 stream,
-                f"stream '{stream}': command '{work.command.name}' ended well and sent no SCHEMA of the stream: "
-                f"nothing is known of its rows. It said last: {tap.last_words() or 'nothing'}. Does the tap take its "
+                f"stream '{stream}': {work.tap.source} ended well and sent no SCHEMA of the stream: "
+                f"nothing is known of its rows. It said last: {tap.last_words()}. Does the tap take its "
                 "catalog by --catalog or --properties, and is the stream called so?",
             )
     outcome.state = rows.state

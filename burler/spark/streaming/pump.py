@@ -95,9 +95,9 @@ def _pump(work: Work, stopper: Stopper, say: Callable[[dict[str, Any]], None]) -
     keeper = StateKeeper(store, note)
     try:
         while not stopper.requested:
-            run = _run_command if found.command is not None else _run_app
+            run = _run_command if found.foreign is not None else _run_app
             run(work, found, keeper, stopper)
-            if work.once or found.command is None or not _waited(work.poll_seconds, stopper):
+            if work.once or found.foreign is None or not _waited(work.poll_seconds, stopper):
                 return
     finally:
         if hold is not None:
@@ -112,8 +112,8 @@ def _begun(note: Note, names: list[str], state: Mapping[str, Any] | None) -> Non
 
 def tap_name(found: Any) -> str:
     """What a spool calls the tap, and the tap's folder in it."""
-    if found.command is not None:
-        return str(found.command.name)
+    if found.foreign is not None:
+        return str(found.foreign.command.name)
     return str(found.ref.load().name)
 
 
@@ -141,21 +141,17 @@ def _run_app(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> N
 
 def _run_command(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> None:
     from burler.lake.writing.ingest import ingest
-    from burler.spark.source.command import CONFIG, STATE, Running
-    from burler.spark.source.foreign import failed
 
-    files = {CONFIG: found.config, **dict.fromkeys(found.flags, found.catalog), STATE: keeper.state}
     settings = replace(Settings(), max_file_age_seconds=work.land_seconds)
     stream = found.declared.stream
-    with Running(found.command, files=files, config=found.config or {}) as tap, stopper.installed():
-        writer = _writer(work.spool, found.command.name, keeper.write, settings, stopper)
+    with found.foreign.sync(found.catalog, keeper.state) as tap, stopper.installed():
+        writer = _writer(work.spool, tap_name(found), keeper.write, settings, stopper)
         ingest(tap.fd, writer, should_stop=lambda: stopper.requested)
         if stopper.requested:
             return
-        code = tap.end()
-        if code:
+        if tap.end():
             rows = sum(one.records for one in writer.committed.values())
-            raise failed(stream, found.command, code, rows, tap.last_words())
+            raise StreamError(stream, f"stream '{stream}': {tap.failure(f' after {rows} row(s)')}")
 
 
 def _of_stream(settings: Settings, config: Mapping[str, Any], work: Work) -> Settings:

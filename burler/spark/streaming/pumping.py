@@ -11,12 +11,11 @@ import threading
 from typing import IO, Any
 
 from burler import errors
+from burler.engine.command.tap_process import own_environment
 from burler.errors import BurlerError, StreamError
 from burler.spark.streaming.pump import Work
 
 _START = "from burler.spark.streaming.pump import start; start()"
-_NOT_THEIRS = ("PYTHON_WORKER_FACTORY_", "PYSPARK_GATEWAY_", "PYTHON_UDF_", "SPARK_AUTH")
-"""What Spark tells its workers through the environment, some of it secret."""
 _LEAVE_SECONDS = 5.0
 
 
@@ -82,7 +81,6 @@ class Pumping:
 
 def _environment() -> dict[str, str]:
     """This process's own, with the folders in which it finds modules: apps that were sent along with the session."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_THEIRS)}
     own = tuple({sys.prefix, sys.base_prefix})
     path = [part for part in sys.path if part and not part.startswith(own)]
-    return {**kept, "PYTHONPATH": os.pathsep.join(path)} if path else kept
+    return {**own_environment(), **({"PYTHONPATH": os.pathsep.join(path)} if path else {})}
