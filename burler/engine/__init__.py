@@ -8,5 +8,6 @@ What to open for what:
     writer/    one stream's way to the sink: hooks, shaping, versions, files
     run/       a run: its streams, workers and tasks, stopping, acknowledging
     tail/      rounds of a run without an end
+    command/   running any tap's command
     remote/    a partition that runs elsewhere
 """

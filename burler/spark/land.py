@@ -185,7 +185,7 @@ def _name(app: str | Path | Tap | None, exec: str | None) -> str:
     from burler.engine.remote import AppRef
 
     if exec is not None:
-        return TapCommand.of_command(exec).program
+        return TapCommand.of_command(exec, strict=False).program
     if app is None:
         return ""  # ``extract`` says what is missing
     tap: Tap = app if isinstance(app, Tap) else AppRef.of(app).load()

@@ -5,7 +5,7 @@ What to open for what:
     verifying, options                a whole verification; what it is asked for
     given                             messages or a catalog alone, without a run
     subject, subject_*                what is verified: a tap in this process, or any command
-    program, program_*                a command as a process
+    program                           a command as a process, watched and disturbed
     behaviour, behaviour_*            short runs: discovery, config, states, signals, selection
     requests_*, proxy, proxy_*        what a tap asks its source
     catalogs                          catalogs with more or less selected

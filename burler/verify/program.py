@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from burler.config.secrets import spellings
 from burler.engine.command.discovery import HELP_SECONDS, MOST_CATALOG, MOST_HELP
 from burler.engine.command.tap_command import TapCommand, config_places
 from burler.engine.command.tap_process import CATALOG, PROPERTIES, STATE, TapProcess
@@ -17,6 +18,8 @@ Sigterm = Literal["ignored", "handled", "default", ""]
 """What a process does with SIGTERM; "" where nobody knows."""
 
 _BLOCK_BYTES, _SMALL_BYTES = 1 << 16, 512
+_SURE = 8
+"""Shorter secrets are not looked for: a word of a sentence may be one by accident."""
 _MOMENT_SECONDS = 0.2
 _GRACE_SECONDS = 2.0
 
@@ -111,9 +114,18 @@ class Program(TapCommand):
         """Run ``--help``; how it ended, and what it has written."""
         return self._whole((*self.words, "--help"), deadline_seconds, MOST_HELP)
 
+    def _needles(self) -> dict[bytes, str]:
+        """The secrets to look for in what the tap says, in all their spellings -> the key of each."""
+        return {
+            spelling.encode(errors="replace"): self.secret_keys.get(secret, "")
+            for secret in self.secrets
+            if len(secret) >= _SURE
+            for spelling in spellings(secret)
+        }
+
     def _whole(self, words: tuple[str, ...], deadline_seconds: float | None, most: int) -> tuple[Ended, bytes]:
         blocks: list[bytes] = []
-        with TapProcess(self, words, grace_seconds=_GRACE_SECONDS) as tap:
+        with TapProcess(self, words, needles=self._needles(), grace_seconds=_GRACE_SECONDS) as tap:
             ended = _follow(tap, blocks.append, lambda: sum(map(len, blocks)) > most, deadline_seconds, None)
         return ended, b"".join(blocks)
 
@@ -137,9 +149,13 @@ class Program(TapCommand):
             deadline_seconds: so long it may take; None: for ever.
             disturbance: what is done to it on the way. The pipe is made small then, so that there is a middle.
         """
-        files = {CATALOG: catalog, PROPERTIES: properties, STATE: state}
-        small = disturbance is not None
-        with TapProcess(self, files=files, small_pipe=small, grace_seconds=_GRACE_SECONDS) as tap:
+        with TapProcess(
+            self,
+            files={CATALOG: catalog, PROPERTIES: properties, STATE: state},
+            needles=self._needles(),
+            small_pipe=disturbance is not None,
+            grace_seconds=_GRACE_SECONDS,
+        ) as tap:
             return _follow(tap, take, stop, deadline_seconds, disturbance)
 
 

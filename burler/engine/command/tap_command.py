@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -23,8 +24,6 @@ PREFIX = "burler-tap-"
 _OPERATORS = "|&;<>()"
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _CONFIG = ("--config", "-c")
-_SURE = 8
-"""Shorter secrets are not looked for: a word of a sentence may be one by accident."""
 _LINE_CHARACTERS, _ALL_CHARACTERS = 300, 1200
 _LOOKED_AT_CHARACTERS = 10_000
 _OURS = re.compile(r"[^\s'\"=]{0,200}" + PREFIX + r"\w+/")  # the folder of our files has another name each time
@@ -59,6 +58,7 @@ class TapCommand:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         option: str = "--exec",
+        strict: bool = True,
     ) -> Self:
         """The command that a text names, as ``tap-foo --config config.json``; ``NAME=value`` may stand before it.
 
@@ -67,6 +67,7 @@ class TapCommand:
 
         Args:
             option: where the text comes from, for errors.
+            strict: a config file that it names must be here, and JSON; else its secrets are hidden where it is.
 
         Raises:
             UsageError: empty, a shell's operators in it, no such program. ConfigError: a config that can't be read.
@@ -80,7 +81,9 @@ class TapCommand:
         program = program_of(words[0], option)
         words[0] = program if os.sep in words[0] else words[0]  # a bare name may lie elsewhere on other machines
         configs: list[Mapping[str, Any]] = [added, _of_flags(words)]
-        configs += [read_config_file(file) for _, _, file in config_places(words) if file != FROM_ENVIRONMENT]
+        for _, _, file in config_places(words):
+            with contextlib.nullcontext() if strict else contextlib.suppress(UsageError):
+                configs += [read_config_file(file)] if file != FROM_ENVIRONMENT else []
         # A value that stands under an open key, too, is none: a user's name that is its password as well.
         shown = set(_texts(mask(configs)))
         secrets = {text: key for text, key in _secrets_of(configs).items() if text not in shown}
@@ -115,15 +118,6 @@ class TapCommand:
         """The same; the secrets of a config that it is given in a file are masked, too."""
         keys = {**self.secret_keys, **_secrets_of([config or {}])}
         return replace(self, secrets=tuple(dict.fromkeys((*self.secrets, *keys))), secret_keys=keys)
-
-    def needles(self) -> dict[bytes, str]:
-        """The secrets to look for in what the tap says, in all their spellings -> the key of each."""
-        return {
-            spelling.encode(errors="replace"): self.secret_keys.get(secret, "")
-            for secret in self.secrets
-            if len(secret) >= _SURE
-            for spelling in spellings(secret)
-        }
 
     def clean(self, text: str) -> str:
         """A text of the tap's that may be shown: without secrets, control characters spelled out."""

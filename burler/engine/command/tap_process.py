@@ -44,6 +44,7 @@ class TapProcess:
     Args:
         words: what to run; None: the command's own.
         files: flag -> the JSON that stands in a file of mode 0600 behind the flag; None leaves it out.
+        needles: what must not stand on its stderr -> the name by which ``told`` has it.
         small_pipe: so that the tap stands at a full pipe after few rows, where the system allows it (Linux).
         grace_seconds: so long it has after SIGTERM; None: ``BURLER_GRACE_SECONDS``, else 5.
     """
@@ -54,6 +55,7 @@ class TapProcess:
         words: tuple[str, ...] | None = None,
         *,
         files: Mapping[str, Any] | None = None,
+        needles: Mapping[bytes, str] | None = None,
         small_pipe: bool = False,
         grace_seconds: float | None = None,
     ) -> None:
@@ -62,7 +64,7 @@ class TapProcess:
         self._files = {flag: content for flag, content in (files or {}).items() if content is not None}
         self._small = small_pipe
         self._grace = float(os.environ.get("BURLER_GRACE_SECONDS", "5")) if grace_seconds is None else grace_seconds
-        self._said = _Stderr(command.needles())
+        self._said = _Stderr(needles or {})
         self._news: dict[str, str] = {}
         self._unheard = b""
 
@@ -152,12 +154,15 @@ class TapProcess:
         the pipe for hours.
         """
         while True:
-            over = self.exited  # first: what it wrote before is in the pipe already
-            if self.fd in _ready((self.fd,) if over else (self.fd, self._heard), 0.0 if over else _left(until)):
+            over = "ended" in self._news  # then all that it wrote is in the pipe
+            ready = _ready((self.fd,) if over else (self.fd, self._heard), 0.0 if over else _left(until))
+            if self.fd in ready:
                 return os.read(self.fd, most)
             if over:
                 return b""
-            if until is not None and time.monotonic() >= until:
+            if self._heard in ready:
+                self._hear(0.0)
+            elif until is not None and time.monotonic() >= until:
                 return None
 
     def output(self, within_seconds: float | None = None, most: int | None = None) -> bytes:
@@ -180,7 +185,7 @@ class TapProcess:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """The keys of the secrets that stood on its stderr."""
+        """Which of the needles stood on its stderr, by name."""
         return tuple(self._said.told)
 
     def last_words(self) -> str:
@@ -271,11 +276,7 @@ class TapProcess:
 
 
 class _Stderr:
-    """What a process says there: its beginning, its end, and whether a secret stood in it.
-
-    Args:
-        needles: what must not be in it -> the name by which that is told.
-    """
+    """What a process says there: its beginning, its end, and which of the needles stood in it."""
 
     def __init__(self, needles: Mapping[bytes, str]) -> None:
         self._needles = needles

@@ -85,7 +85,7 @@ def extract(
             if app is not None:
                 raise UsageError("give app or exec, not both: an app of burler's, or any other tap's command.")
             own = settings(Settings())
-            target = Target(place, tap_id or own.tap_id or TapCommand.of_command(exec).program, own)
+            target = Target(place, tap_id or own.tap_id or TapCommand.of_command(exec, strict=False).program, own)
             work: Work = ExecWork(
                 exec, target, config=given.config or None, catalog=catalog, state=state, select=select
             )

@@ -3,7 +3,7 @@
     options      what the format's options say
     sending      a tap as text that fits an option (``reference``); ``read``
     planning     discovery and the list of tasks, on the driver
-    foreign      any tap's catalog; ``command`` and ``guard`` its process; ``messages`` what it prints
+    foreign      any tap's command and catalog; ``messages`` what it prints
     app          a part of a burler app, on an executor
     declared     the columns that every batch is held to
     tasks        what travels, and the rows it becomes

@@ -54,7 +54,7 @@ def look(
     Raises:
         UsageError: there is no such command. CatalogError: discovery failed.
     """
-    command = TapCommand.of_command(text, option=option).hiding(config)
+    command = TapCommand.of_command(text, option=option, strict=False).hiding(config)
     with ThreadPoolExecutor(1) as beside:
         flags = beside.submit(flags_of, command)
         found = discover(command, config) if catalog is None else catalog
