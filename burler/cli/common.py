@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from burler.engine.run.confirmed import read_state_file
 from burler.errors import CatalogError, StateError, StorageError, UsageError
 from burler.localfile import remove_leftovers, replace_file
 from burler.singer.messages import encode
+from burler.singer.state import read_state_file
 
 logger = logging.getLogger(__name__)
 

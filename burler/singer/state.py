@@ -93,6 +93,23 @@ def parse_state(content: bytes, *, source: str, merge: bool = False) -> State:
     return check_state(states[-1], source=source)
 
 
+def read_state_file(content: bytes, *, source: str, merge: bool = False) -> State:
+    """As :func:`parse_state`, of a file that must hold the state of a tap, or an empty one.
+
+    Raises:
+        StateError: none; an object that is no state of a tap.
+    """
+    state = parse_state(content, source=source, merge=merge)
+    if state and not {"bookmarks", "currently_syncing"} & set(state):
+        cure = (
+            "What stands below its 'singer_state' is the state of a tap (meltano state get): jq .singer_state FILE"
+            if "singer_state" in state
+            else "Is it the right file? Leave --state out to start from the beginning."
+        )
+        raise StateError(f"{source} holds neither 'bookmarks' nor 'currently_syncing'. {cure}")
+    return state
+
+
 def _is_message(value: Any) -> bool:
     """Whether a JSON value is a Singer message and not a state. Only STATE has a ``value``."""
     return isinstance(value, dict) and str(value.get("type")).upper() in _MESSAGES

@@ -106,9 +106,3 @@ class Looking(Beside):
         told = self.page()
         assert len(told) <= before + 1
         return told[-1] if len(told) > before else None
-
-
-def bytes_read() -> int:
-    """So many has this process read of files."""
-    lines = Path("/proc/self/io").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("rchar: ")).split()[1])

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 ROW = json.dumps({"type": "RECORD", "stream": "a", "record": {"id": 1, "at": 5}}) + "\n"
-ROWS = ROW * (20_000_000 // len(ROW))
 WITH_WORD = json.dumps({"type": "RECORD", "stream": "a", "record": {"bookmarks": "x" * 100}}) + "\n"
 
 

@@ -148,9 +148,9 @@ class Session:
         except (Exception, SystemExit) as error:
             raise DeclarationError(f"{what} ({place}) failed: {short(error)}") from error
 
-    def describing(self, stream: str, **more: Any) -> StreamRun:
+    def describing(self, stream: str, *, client: Callable[[], Any] | None = None, **more: Any) -> StreamRun:
         """What stands for the running stream while it is described."""
-        return StreamRun(self.tap, stream, config=self.config, client=self.client, told=self.told, **more)
+        return StreamRun(self.tap, stream, config=self.config, client=client or self.client, told=self.told, **more)
 
     def catalog(self) -> Catalog:
         """The tap's own catalog: schemas without references, metadata written. Made once.

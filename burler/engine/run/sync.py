@@ -18,9 +18,9 @@ from functools import partial
 from typing import Any
 
 from burler.clock import Clock
+from burler.engine.acknowledge import Acknowledgements
 from burler.engine.catalog.batch_settings import batch_enabled
 from burler.engine.catalog.plan import PlannedRun, PlannedStream
-from burler.engine.run.acknowledging import Acknowledgements
 from burler.engine.run.guarded import GuardedSink
 from burler.engine.run.partitions import GivenPartition
 from burler.engine.run.session import Session
@@ -100,7 +100,17 @@ class Engine:
         self.broken = False
         self.report = report or Report(points=0)
         self.states = States(self)
-        self.acknowledgements = Acknowledgements(self)
+        self.acknowledgements = Acknowledgements(
+            session,
+            plan,
+            self.settings,
+            self.clock,
+            given=self.state,
+            client_of=self.client_of,
+            is_broken=lambda: self.broken,
+            failed=self.stream_failed,
+            died=self.stopper.fail,
+        )
         self._waiting = deque(plan)
         self._late_errors: dict[str, BaseException] = {}
 

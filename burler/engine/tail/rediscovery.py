@@ -41,6 +41,7 @@ def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Sour
             )
             return
         engine.plan, engine.catalog = plan, catalog
+        engine.acknowledgements.follow(plan)
         if engine.watch is not None:
             tell_plan(engine.watch, plan, engine.settings)
         for name in [name for name in sources if name not in found]:
