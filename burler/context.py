@@ -382,11 +382,17 @@ def running() -> StreamRun | None:
 
 def spec_of(run: StreamRun) -> Any:
     """How a stream is declared, by its own name or by a pattern; None where there is no tap, as in some tests."""
-    seal = getattr(run.tap, "seal", None)
-    specs: Mapping[str, Any] = seal() if callable(seal) else {}
+    specs = specs_of(run)
     if run.name in specs:
         return specs[run.name]
     return next((spec for name, spec in specs.items() if spec.is_pattern and like(run.name, name)), None)
+
+
+def specs_of(run: StreamRun) -> Mapping[str, Any]:
+    """How all streams of the tap are declared; none where there is no tap, as in some tests."""
+    seal = getattr(run.tap, "seal", None)
+    specs: Mapping[str, Any] = seal().streams if callable(seal) else {}
+    return specs
 
 
 def beside(run: StreamRun | None) -> contextvars.Context:

@@ -19,8 +19,10 @@ from burler.config.canaries import canaries_in, canary
 from burler.context import KeepingChannel, StreamRun, bind, unbind
 from burler.declare.tap import Tap
 from burler.engine.run.run import check_limit, prepare, run_session
+from burler.engine.run.run import discover as catalog_of
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import SyncResult
+from burler.singer.catalog import Catalog
 from burler.sinks.memory import MemorySink
 from burler.sinks.open import with_batches
 from burler.sinks.touched import TouchedStates
@@ -36,6 +38,7 @@ __all__ = [
     "bind_stream",
     "canaries_in",
     "canary",
+    "discover",
     "run_tap",
     "verify_class",
     "verify_tap",
@@ -124,7 +127,7 @@ def run_tap(
     """
     sink = MemorySink()
     check_limit(limit)
-    session, settings = prepare(tap, dict(config or {}))
+    session, settings = prepare(tap.seal(), dict(config or {}))
     touched = settings.state_scope == "touched"
     result = run_session(
         session,
@@ -139,6 +142,17 @@ def run_tap(
         clock=clock,
     )
     return TapRun(sink.messages, result)
+
+
+def discover(tap: Tap, config: Mapping[str, Any] | None = None) -> Catalog:
+    """The tap's catalog: its streams with their schemas, keys and metadata, as ``--discover`` prints them.
+
+        assert discover(tap, config).entries["orders"].key_properties == ("id",)
+
+    Raises:
+        UsageError: the config or the declarations are wrong; what discovery found does not fit.
+    """
+    return catalog_of(tap.seal(), dict(config or {}))
 
 
 @contextlib.contextmanager
@@ -214,7 +228,7 @@ def verify_class(tap: Tap, config: Config = None, *, ignore: Iterable[str] = (),
     per_stream = {stream: tuple(codes) for stream, codes in (options.get("per_stream_ignores") or {}).items()}
     choice = Choice(tuple(options.get("select", ("ALL",))), ignore, per_stream)
     check_choice(choice, RULES)
-    streams = sorted(name for name, spec in tap.seal().items() if not spec.is_pattern)
+    streams = sorted(name for name, spec in tap.seal().streams.items() if not spec.is_pattern)
     cases = cases_of(streams, choice, behaviour=False)
     done: list[Verification] = []
 

@@ -33,7 +33,7 @@ def test_snippets_of_the_guide_run_in_order():
     assert scope["found"].result.exit_code == 0
     tap = scope["tap"]
     assert [row["warm"] for row in scope["out"].records("days")] == [False, False, True, True, True, True]
-    assert tap.seal()["days"].parent == "readings"
+    assert tap.seal().streams["days"].parent == "readings"
 
 
 def test_snippets_of_the_styles_run_in_order():

@@ -228,6 +228,13 @@ def test_circles_only_shrink():
     assert gone == frozenset(), "no longer in a circle: take them out of tests/circles.txt"
 
 
+def test_the_engine_knows_no_tap():
+    """It runs an ``App``, in which nothing can be declared any more; who has a ``Tap`` seals it first."""
+    engine = {path: _imports(ast.parse(path.read_text())) for path in MODULES if "engine" in path.parts}
+    named = [(path.name, name) for path, imports in engine.items() for name, _top in imports]
+    assert [one for one in named if one[1].partition(".")[2] in ("declare.tap", "declare.appref")] == []
+
+
 def test_one_module_has_the_one_context_variable():
     """Everything else asks it which stream runs."""
     assert len([path for path in MODULES if "ContextVar(" in path.read_text()]) == 1

@@ -119,7 +119,7 @@ def test_tap_stays_a_facade():
         "wake",
         "write_metadata",
     }
-    assert set(properties) == {"client", "functions", "key_properties"}
+    assert set(properties) == {"client", "key_properties"}
 
 
 def test_docstrings_and_annotations():

@@ -15,10 +15,10 @@ from burler.cli.delivery import delivery
 from burler.cli.options import FORMS
 from burler.config import schemas
 from burler.config.environment import variable_of
-from burler.config.forms import ConfigForm, parse_spec
+from burler.config.forms import ConfigForm
 from burler.config.secrets import Path, looks_secret, mask
+from burler.declare.app import App
 from burler.declare.spec import StreamSpec
-from burler.declare.tap import Tap
 from burler.errors import UsageError
 from burler.schema_tree import TYPES, changed, parts
 from burler.settings import Settings, markdown_table
@@ -28,33 +28,23 @@ _DISCOVERED = "as discovered"
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
 
 
-def about(tap: Tap, specs: Mapping[str, StreamSpec] | None = None, *, form: ConfigForm | None = None) -> dict[str, Any]:
+def about(app: App) -> dict[str, Any]:
     """What ``--about`` says, as plain JSON values.
 
     ``name``, ``description``, ``version``, ``sdk_version`` (burler's), ``capabilities`` and ``settings`` (one JSON
     Schema of all that the config may hold, burler's own settings included) mean what they mean in the answer of
     other frameworks. ``burler_settings`` names the keys of the schema that are burler's; ``streams`` says of each
     stream how it is replicated and what it promises.
-
-    Args:
-        specs: the streams; those that the tap declares by default.
-        form: the config's form; by default it is read from ``tap.config_spec``.
-
-    Raises:
-        DeclarationError: the tap's declarations have gaps, or its config_spec can't be read.
     """
-    specs = tap.seal() if specs is None else specs
-    if form is None:
-        form = parse_spec(tap.config_spec, place=tap.place, folder=getattr(tap, "folder", None))
     return {
-        "name": tap.name,
-        "description": tap.description or None,
-        "version": tap.version,
+        "name": app.name,
+        "description": app.description or None,
+        "version": app.version,
         "sdk_version": burler.__version__,
-        "capabilities": capabilities(specs),
-        "settings": settings_schema(form),
+        "capabilities": capabilities(app.streams),
+        "settings": settings_schema(app.config_form),
         "burler_settings": [item.name for item in fields(Settings)],
-        "streams": [_stream(spec, specs) for spec in specs.values()],
+        "streams": [_stream(spec, app.streams) for spec in app.streams.values()],
     }
 
 

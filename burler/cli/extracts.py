@@ -15,8 +15,8 @@ from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options_in, read_lake_options
 from burler.cli.options import CONFIG, READ, SELECT, WRITE
 from burler.config.loading import Loaded, load, load_config
-from burler.declare.tap import Tap
-from burler.engine.run.apps import load_app
+from burler.declare.app import App
+from burler.declare.appref import load_app
 from burler.engine.run.signals import Stopper
 from burler.errors import UsageError
 from burler.settings import Settings
@@ -179,7 +179,7 @@ def _names(names: Sequence[str], asked: Asked) -> tuple[str | None, str]:
     )
 
 
-def _config(tap: Tap | None, files: Sequence[str]) -> Loaded:
+def _config(tap: App | None, files: Sequence[str]) -> Loaded:
     if tap is not None:
         return load(files, environment=os.environ, tap_name=tap.name, form=tap.config_form)
     return Loaded(load_config(files, environment={}, tap_name="exec"))

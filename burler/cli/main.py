@@ -53,9 +53,9 @@ def discover(app: str, config: tuple[str, ...]) -> int:
     burler discover tap-crm --config config.json > catalog.json
     """
     from burler.cli import running
-    from burler.engine.run import apps
+    from burler.declare.appref import load_app
 
-    return running.discover_command(lambda: apps.load_app(app), config)
+    return running.discover_command(lambda: load_app(app), config)
 
 
 @cli.command(cls=CommandWithSettings, epilog=process.EXIT_CODES)
@@ -71,9 +71,9 @@ def run(app: str, **options: Any) -> int:
     burler run tap_crm.py --config config.json --sink lake:./lake > state.jsonl
     """
     from burler.cli import running
-    from burler.engine.run import apps
+    from burler.declare.appref import load_app
 
-    return running.run_command(lambda: apps.load_app(app), **options)
+    return running.run_command(lambda: load_app(app), **options)
 
 
 @cli.command()
@@ -89,9 +89,9 @@ def about(app: str, form: str) -> int:
     burler about tap_crm.py --format markdown > tap-crm.md
     """
     from burler.cli import running
-    from burler.engine.run import apps
+    from burler.declare.appref import load_app
 
-    return running.about_command(lambda: apps.load_app(app), form)
+    return running.about_command(lambda: load_app(app), form)
 
 
 @cli.command()

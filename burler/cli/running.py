@@ -16,7 +16,7 @@ from burler.cli.lakes_common import read_lake_options
 from burler.cli.landing import landing_of
 from burler.cli.reporting import Ending
 from burler.config.loading import Loaded, load
-from burler.declare.tap import Tap
+from burler.declare.app import App
 from burler.engine.run.collector import calm_collector
 from burler.engine.run.run import TEST_ROWS, discover, prepare, run_session
 from burler.engine.run.signals import Stopper
@@ -32,30 +32,30 @@ _OBJECTS_TO_COLLECT = 2000
 """Measured on small rows: 15 % of the time."""
 
 
-def config_of(tap: Tap, files: Sequence[str]) -> Loaded:
+def config_of(app: App, files: Sequence[str]) -> Loaded:
     """The tap's config from files and environment."""
-    return load(files, environment=os.environ, tap_name=tap.name, form=tap.config_form)
+    return load(files, environment=os.environ, tap_name=app.name, form=app.config_form)
 
 
-def about_command(load_tap: Callable[[], Tap], form: str) -> int:
+def about_command(load_app: Callable[[], App], form: str) -> int:
     """What a tap is, as text, JSON or Markdown."""
     from burler.cli.about import about, render
 
     with process.own_stdout() as writer:
-        tap = load_tap()
-        writer.write(render(about(tap, form=tap.config_form), form).encode())
+        app = load_app()
+        writer.write(render(about(app), form).encode())
         writer.flush()
     return 0
 
 
-def discover_command(load_tap: Callable[[], Tap], config: Sequence[str]) -> int:
+def discover_command(load_app: Callable[[], App], config: Sequence[str]) -> int:
     """The catalog on stdout; on a terminal also a table on stderr.
 
-    ``load_tap`` gives the tap; what its module prints when it is imported stays out of stdout as well.
+    ``load_app`` gives the tap; what its module prints when it is imported stays out of stdout as well.
     """
     with process.own_stdout() as writer:
-        tap = load_tap()
-        catalog = discover(tap, config_of(tap, config))
+        app = load_app()
+        catalog = discover(app, config_of(app, config))
         writer.write(process.pretty(catalog.to_wire()))
         writer.flush()
     if sys.stderr.isatty():
@@ -144,8 +144,8 @@ class Asked:
         return [*self._read(), ("--state", self.state), ("--out-file", self.out_file)]
 
 
-def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
-    """Sync; the exit code. ``load_tap`` gives the tap, ``options`` are those of ``Asked``.
+def run_command(load_app: Callable[[], App], **options: Any) -> int:
+    """Sync; the exit code. ``load_app`` gives the tap, ``options`` are those of ``Asked``.
 
     Raises:
         UsageError: options that contradict each other; files that can't be written, or are the same.
@@ -155,16 +155,16 @@ def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
     landing = landing_of(asked.sink, asked.lake, look=asked.look)
     ending = Ending(asked.report, limit=asked.rows, schemas_only=asked.test == "schema")
     with ending.watching() as watched, process.own_stdout() as writer:
-        tap = load_tap()
-        watched.begin(tap.name)
-        session, settings = prepare(tap, config_of(tap, asked.config))
-        settings = _of_this_run(tap, settings, asked)
+        app = load_app()
+        watched.begin(app.name)
+        session, settings = prepare(app, config_of(app, asked.config))
+        settings = _of_this_run(app, settings, asked)
         stopper = _stopper(writer)
         hangups.release(stopper.note_hangup if settings.tail else None)
         wanted = common.read_catalog(asked.catalog, asked.properties)
         start = common.read_state(asked.state, merge=settings.state_scope == "touched")
         stdout = StdoutSink(writer, common.state_file(asked.out_file) if asked.out_file is not None else None)
-        tap_id = settings.tap_id or tap.name
+        tap_id = settings.tap_id or app.name
         target = open_sink(
             asked.sink if landing is None else landing.sink,
             stdout,
@@ -195,21 +195,21 @@ def run_command(load_tap: Callable[[], Tap], **options: Any) -> int:
     return code
 
 
-def _of_this_run(tap: Tap, settings: Settings, asked: Asked) -> Settings:
+def _of_this_run(app: App, settings: Settings, asked: Asked) -> Settings:
     """The settings with what the command line says of them, and what makes no sense of it."""
     settings = with_flags(settings, asked.flags)
     if asked.lake_options is not None:
         settings = dataclasses.replace(settings, lake_options=read_lake_options(asked.lake_options))
     asked.check_settings(settings)
     for remark in remarks(settings, asked.flags):
-        logger.warning("%s: %s", tap.name, remark)
+        logger.warning("%s: %s", app.name, remark)
     if settings.tail and asked.look is not None:
-        logger.info("%s: %s: one round, then the run ends; tail is left out", tap.name, asked.look)
+        logger.info("%s: %s: one round, then the run ends; tail is left out", app.name, asked.look)
         settings = dataclasses.replace(settings, tail=False)
     if settings.batch and asked.sink != "stdout":
-        logger.warning("%s: BATCH: without effect, since rows go into a lake", tap.name)
+        logger.warning("%s: BATCH: without effect, since rows go into a lake", app.name)
     if settings.wants_batches and asked.look is not None:
-        logger.info("%s: %s: rows are shown as RECORDs, and no files are made", tap.name, asked.look)
+        logger.info("%s: %s: rows are shown as RECORDs, and no files are made", app.name, asked.look)
     return settings
 
 

@@ -62,9 +62,9 @@ def _command(tap: Tap) -> click.Command:
             click.echo(f"{tap.name} {tap.version or 'without a version'} (burler {burler.__version__})")
             return 0
         if about:
-            return running.about_command(lambda: tap, form or about)
+            return running.about_command(tap.seal, form or about)
         if discover:
-            return running.discover_command(lambda: tap, config)
-        return running.run_command(lambda: tap, config=config, **rest)
+            return running.discover_command(tap.seal, config)
+        return running.run_command(tap.seal, config=config, **rest)
 
     return command

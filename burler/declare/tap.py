@@ -11,6 +11,7 @@ from burler import hangups
 from burler.call import caller, place_of, wanted
 from burler.config.forms import ConfigSpec, parse_spec
 from burler.declare import registry as reg
+from burler.declare.app import App
 from burler.declare.classes import register_class
 from burler.declare.client import ClientHandle, client_from, name_from
 from burler.declare.field import check_mapping
@@ -18,7 +19,7 @@ from burler.declare.handle import StreamHandle
 from burler.declare.modules import load_streams
 from burler.declare.options import NOT_GIVEN, Order, StreamOptions, check_name
 from burler.declare.running import InsideRun
-from burler.declare.spec import StreamSpec, UserFunction
+from burler.declare.spec import UserFunction
 from burler.declare.tailing import TailParts
 from burler.errors import DeclarationError
 from burler.schema.sources import Generated, SchemaLike, as_source, generated
@@ -231,18 +232,23 @@ class Tap(TailParts, InsideRun):
 
     # ---- for the runtime -------------------------------------------------------------------------
 
-    def seal(self) -> dict[str, StreamSpec]:
-        """All streams, checked as a whole. From here on nothing more can be declared.
+    def seal(self) -> App:
+        """The tap as it runs: all streams, checked as a whole. From here on nothing more can be declared.
 
         Raises:
             DeclarationError: what is declared does not fit together.
         """
-        return self._registry.seal()
-
-    @property
-    def functions(self) -> Mapping[str, UserFunction | None]:
-        """The tap's own functions: ``client`` and ``discover``."""
-        return {"client": self._registry.client, "discover": self._registry.discover}
+        return App(
+            self.name,
+            self.place,
+            self.version,
+            self.description,
+            streams=self._registry.seal(),
+            config_form=self.config_form,
+            client=self._registry.client,
+            discover=self._registry.discover,
+            tap=self,
+        )
 
     def cli(self, args: list[str] | None = None) -> None:
         """The tap's own command, with Singer's flags; use it as a console script. Ends the process."""

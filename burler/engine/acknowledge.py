@@ -239,7 +239,7 @@ class Acknowledgements:
         self._client_of, self._is_broken, self._failed, self._died = client_of, is_broken, failed, died
         path = settings.acknowledge_state_file
         self._file = None if path is None else StateFile(path, clock, merge=settings.state_scope == "touched")
-        self._some = any(spec.acknowledge is not None for spec in session.declared.values())
+        self._some = any(spec.acknowledge is not None for spec in session.app.streams.values())
         self._given: State = msgspec.json.decode(msgspec.json.encode(given)) if self._some else {}
         self._told: dict[str, dict[str | None, Value]] = {}
         self._sent = SentStates()

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from burler.context import StreamRun
+from burler.context import StreamRun, specs_of
 from burler.errors import GraphQLError
 from burler.graphql.adding import anchor_of
 from burler.graphql.document import leaf, response_key
@@ -56,7 +56,7 @@ def wanted_by(run: StreamRun, streams: Iterable[str], prune: bool | None, keep: 
         cut = prune is True or (prune is None and not looked_at)
         schemas[None] = run.schema if run.selected() and cut else {}
     for name in names:
-        if run.tap is not None and name not in run.tap.seal():
+        if run.tap is not None and name not in specs_of(run):
             raise GraphQLError(
                 f"{where}: gives rows of '{name}', which the tap does not declare. "
                 f"Add tap.stream('{name}', emitted_by='{run.name}'), or leave it out of streams=."
@@ -69,9 +69,7 @@ def wanted_by(run: StreamRun, streams: Iterable[str], prune: bool | None, keep: 
 
 def _looked_at(run: StreamRun, name: str) -> bool:
     """Whether functions of the tap see a stream's rows before the target does: substreams, bookmark functions."""
-    if run.tap is None:
-        return False
-    streams = run.tap.seal()
+    streams = specs_of(run)
     own = streams.get(name)
     return (own is not None and own.bookmark is not None) or any(one.parent == name for one in streams.values())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from burler.context import StreamRun, spec_of
+from burler.context import StreamRun, spec_of, specs_of
 from burler.declare.spec import StreamSpec
 from burler.errors import BurlerError, StreamError
 from burler.singer.metadata import FULL_TABLE
@@ -84,9 +84,7 @@ class StatePlace:
 
 def _emits(stream: StreamRun) -> list[str]:
     """The selected ones of a stream and those that its function emits, too; none if it emits no others."""
-    seal = getattr(stream.tap, "seal", None)
-    specs: dict[str, StreamSpec] = seal() if callable(seal) else {}
-    beside = [name for name, spec in specs.items() if spec.emitted_by == stream.name]
+    beside = [name for name, spec in specs_of(stream).items() if spec.emitted_by == stream.name]
     return sorted(name for name in (stream.name, *beside) if stream.selected(name)) if beside else []
 
 

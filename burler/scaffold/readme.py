@@ -12,7 +12,7 @@ from pathlib import Path
 
 from burler.cli import about as said
 from burler.cli.delivery import delivery
-from burler.declare.tap import Tap
+from burler.declare.app import App
 from burler.scaffold.kinds import Kind
 from burler.singer.metadata import INCREMENTAL
 
@@ -24,11 +24,11 @@ def fill(readme: str, package: Path, kind: Kind) -> str:
         readme: the text, with ``{{config}}``, ``{{streams}}`` and ``{{delivery}}`` in it.
         package: the folder of the generated package; it is imported, under a name that nobody else has.
     """
-    with _loaded(package) as tap:
-        facts = said.about(tap, form=tap.config_form)
-        rows = said.config_rows(facts["settings"], tap.name)
+    with _loaded(package) as app:
+        facts = said.about(app)
+        rows = said.config_rows(facts["settings"], app.name)
         own = [row for row in rows if row["key"] not in facts["burler_settings"]]
-        promises = said.delivery_section(facts["streams"]) if kind.chosen is None else _of_tables(tap, kind.chosen)
+        promises = said.delivery_section(facts["streams"]) if kind.chosen is None else _of_tables(app, kind.chosen)
         words = {
             "{{config}}": said.config_table(own),
             "{{streams}}": said.streams_table(facts["streams"]),
@@ -45,13 +45,13 @@ def plugin(package: Path) -> str:
     Args:
         package: as for :func:`fill`.
     """
-    with _loaded(package) as tap:
-        return said.render(said.about(tap, form=tap.config_form), "meltano")
+    with _loaded(package) as app:
+        return said.render(said.about(app), "meltano")
 
 
-def _of_tables(tap: Tap, key: str) -> str:
+def _of_tables(app: App, key: str) -> str:
     """The promises of streams that are found, whose replication key the user chooses."""
-    spec = tap.seal()["*"]
+    spec = app.streams["*"]
     first = "id" if spec.resumable_by else None  # a pattern's "*" is the first field of the key
     table = replace(spec, tap_stream_id="table", key_properties=("id",), resumable_by=first)
     followed = replace(table, replication_method=INCREMENTAL, replication_key=key, resumable_by=None)
@@ -65,7 +65,7 @@ def _of_tables(tap: Tap, key: str) -> str:
 
 
 @contextmanager
-def _loaded(package: Path) -> Iterator[Tap]:
+def _loaded(package: Path) -> Iterator[App]:
     """The tap of a package, without a trace in ``sys.modules`` or on the disk."""
     name = f"_burler_new_{secrets.token_hex(6)}"
     spec = importlib.util.spec_from_file_location(
@@ -77,7 +77,7 @@ def _loaded(package: Path) -> Iterator[Tap]:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-        yield module.tap
+        yield module.tap.seal()
     finally:
         sys.dont_write_bytecode = no_bytecode
         for known in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:

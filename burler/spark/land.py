@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burler.config.loading import Loaded
+from burler.declare.appref import load_app
 from burler.declare.tap import Tap
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import SyncResult
@@ -182,11 +183,9 @@ def lake_of(out: str | Path, lake: str | Path | None, *, kind: str = "delta") ->
 def _name(app: str | Path | Tap | None, exec: str | None) -> str:
     """The folder that a tap lands in, where neither caller nor config name one."""
     from burler.engine.command.tap_command import TapCommand
-    from burler.engine.remote import AppRef
 
     if exec is not None:
         return TapCommand.of_command(exec, strict=False).program
     if app is None:
         return ""  # ``extract`` says what is missing
-    tap: Tap = app if isinstance(app, Tap) else AppRef.of(app).load()
-    return str(tap.name)
+    return load_app(app).name

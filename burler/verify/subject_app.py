@@ -16,10 +16,10 @@ from burler import logs
 from burler.config.loading import Loaded, load
 from burler.config.secrets import secret_values
 from burler.context import running
+from burler.declare.appref import find_tap
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.engine.command.discovery import flags_of
-from burler.engine.run.apps import load_app
 from burler.engine.run.collector import calm_collector
 from burler.engine.run.run import discover, prepare, run_session
 from burler.engine.run.signals import Stopper
@@ -61,7 +61,7 @@ class AppSubject:
         program: Program | None = None,
         name: str | None = None,
     ) -> None:
-        self._tap, self._config, self._program = tap, config, program
+        self._app, self._config, self._program = tap.seal(), config, program
         self.name = name or tap.name
         given = config()
         plain = given.config if isinstance(given, Loaded) else given
@@ -74,7 +74,7 @@ class AppSubject:
 
     def discover(self, findings: Findings, options: Options) -> tuple[Any, dict[str, str]]:
         """See ``Subject``. A burler tap's discovery fails with an error of its own: there is nothing to verify then."""
-        return discover(self._tap, self._config()).to_wire(), {}
+        return discover(self._app, self._config()).to_wire(), {}
 
     def sync(
         self,
@@ -90,7 +90,7 @@ class AppSubject:
         """See ``Subject``."""
         stopper = Stopper()
         watcher = Watching(findings, watch_requests=options.watch_requests)
-        session, settings = prepare(self._tap, self._config())
+        session, settings = prepare(self._app, self._config())
         session.watcher = watcher
         sink: Any = CheckSink(check, stop, stopper)
         if settings.state_scope == "touched":
@@ -100,7 +100,7 @@ class AppSubject:
                 result = run_session(
                     session,
                     settings,
-                    with_batches(sink, settings, tap=self._tap.name),
+                    with_batches(sink, settings, tap=self._app.name),
                     catalog=options.catalog,  # None selects everything, as a run without a catalog does
                     state=copy.deepcopy(state),
                     stopper=stopper,
@@ -171,7 +171,7 @@ def app_subject(app: str, configs: Sequence[str]) -> AppSubject:
     Raises:
         AppError: there is none. ConfigError: a config can't be read.
     """
-    tap = load_app(app)
+    tap = find_tap(app)
     words = tuple(word for path in configs for word in ("--config", path))
     burler = (sys.executable, "-m", "burler")
 
@@ -180,7 +180,7 @@ def app_subject(app: str, configs: Sequence[str]) -> AppSubject:
 
     secrets = AppSubject(tap, config).secrets
     # No file confirms that the rows of these runs are stored anywhere: the source is to keep them.
-    acknowledges = any(spec.acknowledge is not None for spec in tap.seal().values())
+    acknowledges = any(spec.acknowledge is not None for spec in tap.seal().streams.values())
     keeps = ("--acknowledge-state-file", os.devnull) if acknowledges else ()
     program = Program(
         words=(*burler, "run", app, *words, *keeps),

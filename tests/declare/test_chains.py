@@ -42,7 +42,7 @@ def get_child_for_thing(parent): yield {"id": parent["id"] + 1}
     )
     run = run_tap(tap)
     assert run.records("thing") == [{"id": 3}] and run.records("child") == [{"id": 4}]
-    assert tap.seal()["child"].key_properties == ("id",) and tap.seal()["thing"].sync.names == ()
+    assert tap.seal().streams["child"].key_properties == ("id",) and tap.seal().streams["thing"].sync.names == ()
 
 
 def test_a_chain_in_one_line():
@@ -90,7 +90,7 @@ class Things(burler.Stream):
 """,
         tap,
     )
-    assert tap.seal()["thing"].key_properties == ("id",)
+    assert tap.seal().streams["thing"].key_properties == ("id",)
     assert run_tap(tap).records("thing") == [{"id": 5, "n": 1}]
 
 

@@ -42,7 +42,7 @@ def test_names_of_classes():
     class C(Base):
         pass
 
-    assert list(tap.seal()) == ["call_notes", "public.b", "given"]
+    assert list(tap.seal().streams) == ["call_notes", "public.b", "given"]
     assert run_tap(tap).records("public.b") == [{"id": 8}]
 
 
@@ -85,7 +85,7 @@ def test_a_class_that_emits_other_streams():
             yield {"id": 1}
             yield "notes", [{"id": 5, "contact": 1}]
 
-    assert tap.seal()["notes"].emitted_by == "contacts"
+    assert tap.seal().streams["notes"].emitted_by == "contacts"
     run = run_tap(tap)
     assert run.records("contacts") == [{"id": 1}] and run.records("notes") == [{"id": 5, "contact": 1}]
 
@@ -117,7 +117,7 @@ def test_an_abstract_base_is_no_stream_and_lends_its_parts():
         replication_key = None
         bookmark_strategy = "end_of_sync"
 
-    specs = tap.seal()
+    specs = tap.seal().streams
     assert list(specs) == ["a", "b"]
     assert specs["a"].strategy == EveryN(2) and specs["b"].replication_method == "FULL_TABLE"
     run = run_tap(tap)
@@ -314,7 +314,7 @@ def test_options_may_be_given_beside_a_class():
             return []
 
     assert tap.stream(Contacts, key_properties="id") is Contacts
-    assert tap.seal()["contacts"].key_properties == ("id",)
+    assert tap.seal().streams["contacts"].key_properties == ("id",)
 
 
 def test_a_class_is_registered_once():

@@ -137,7 +137,7 @@ def test_plannings_spellings(tap, tmp_path):
 )
 def test_strategies(tap, text, strategy):
     tap.sync("a", replication_key="at", schema=SCHEMA, bookmark_strategy=text)(lambda: 0)
-    spec = tap.seal()["a"]
+    spec = tap.seal().streams["a"]
     assert spec.strategy == strategy
     assert (spec.order == "asc") is isinstance(strategy, EveryN | EverySeconds | OnPage)
 
@@ -190,7 +190,7 @@ def test_a_strategy_of_the_authors_own(tap):
     tap.sync("said", replication_key="at", bookmark_strategy=Sorted(), order="none")(lambda: 0)
     for name in ("loose", "sorted", "said"):
         tap.schema(name, SCHEMA)
-    assert [spec.order for spec in tap.seal().values()] == ["none", "asc", "none"]
+    assert [spec.order for spec in tap.seal().streams.values()] == ["none", "asc", "none"]
 
 
 @pytest.mark.parametrize(
@@ -468,8 +468,8 @@ def test_seal_reports_every_gap_with_its_line(tap):
 def test_late_registration_is_refused(tap):
     tap.sync("a")(lambda: [])
     tap.schema("a", SCHEMA)
-    first = tap.seal()
-    assert tap.seal() is first
+    first = tap.seal().streams
+    assert tap.seal().streams is first
     late = [
         lambda: tap.sync("b")(lambda: 0),
         lambda: tap.stream("b", emitted_by="a"),
@@ -499,7 +499,7 @@ def test_how_a_stream_is_replicated(tap):
     tap.stream("rising_beside_full", emitted_by="full", replication_key="at")
     for name in list(tap._registry.names):
         tap.schema(name, SCHEMA)
-    specs = tap.seal()
+    specs = tap.seal().streams
     assert {name: (spec.replication_method, spec.bookmark_key, spec.order) for name, spec in specs.items()} == {
         "full": ("FULL_TABLE", None, "none"),
         "rising": ("INCREMENTAL", "at", "asc"),
@@ -545,7 +545,7 @@ def test_two_taps_in_one_process_do_not_touch_each_other():
         thread.join()
     assert results["tap-one"].records("a") == [{"id": 10 + i, "at": "tap-one"} for i in range(3)]
     assert results["tap-two"].records("a") == [{"id": 20 + i, "at": "tap-two"} for i in range(3)]
-    assert "a" in one.seal() and one.seal()["a"] is not two.seal()["a"]
+    assert "a" in one.seal().streams and one.seal().streams["a"] is not two.seal().streams["a"]
 
 
 def test_outside_of_a_run(tap):

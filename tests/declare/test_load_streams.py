@@ -81,7 +81,7 @@ def test_a_package_with_modules_of_both_kinds_at_any_depth(package, said):
             "streams/deep/more.py": decorated("leads"),
         },
     )
-    assert sorted(tap.seal()) == ["call_notes", "contacts", "deals", "leads"]
+    assert sorted(tap.seal().streams) == ["call_notes", "contacts", "deals", "leads"]
     run = run_tap(tap)
     assert run.records("deals") == [{"id": 1}] and run.records("leads") == [{"id": 2}]
 
@@ -89,12 +89,12 @@ def test_a_package_with_modules_of_both_kinds_at_any_depth(package, said):
 def test_order_is_that_of_the_modules_names(package):
     files = {f"streams/{letter}.py": decorated(letter) for letter in "cab"}
     tap = load(package, {"app.py": app(), "streams/__init__.py": "", **files})
-    assert list(tap.seal()) == ["a", "b", "c"]
+    assert list(tap.seal().streams) == ["a", "b", "c"]
 
 
 def test_a_single_module(package):
     tap = load(package, {"app.py": app(), "streams.py": PLAIN})
-    assert list(tap.seal()) == ["deals", "call_notes"]
+    assert list(tap.seal().streams) == ["deals", "call_notes"]
 
 
 def test_classes_that_register_themselves_are_not_registered_twice(package):
@@ -109,7 +109,7 @@ class Deals(burler.Stream):
         yield {{"id": 1}}
 """
     tap = load(package, {"app.py": app(), "streams.py": code})
-    assert list(tap.seal()) == ["deals"]
+    assert list(tap.seal().streams) == ["deals"]
 
 
 @pytest.mark.parametrize("above", ['@tap.stream("given")', '@tap.stream("given").sync("rows")'])
@@ -126,7 +126,7 @@ class Deals(burler.Stream):
     rows = sync
 """
     tap = load(package, {"app.py": app(), "streams.py": code})
-    assert list(tap.seal()) == ["given"]
+    assert list(tap.seal().streams) == ["given"]
     assert run_tap(tap).records("given") == [{"id": 1}]
 
 
@@ -139,13 +139,13 @@ def test_classes_that_a_module_only_imports_are_not_its_streams(package):
             "streams.py": "from {package}.base import Shared, Deals\nclass Leads(Shared):\n    pass\n",
         },
     )
-    assert list(tap.seal()) == ["leads"]
+    assert list(tap.seal().streams) == ["leads"]
 
 
 def test_twice_is_once(package):
     twice = 'tap.load_streams("{package}.streams")\ntap.load_streams(".streams")'
     tap = load(package, {"app.py": app(twice), "streams/__init__.py": "", "streams/a.py": PLAIN})
-    assert list(tap.seal()) == ["deals", "call_notes"]
+    assert list(tap.seal().streams) == ["deals", "call_notes"]
 
 
 def test_two_taps_load_the_same_classes(package):
@@ -154,7 +154,7 @@ def test_two_taps_load_the_same_classes(package):
     )
     name = package({"__init__.py": "", "app.py": code, "streams.py": PLAIN})
     module = importlib.import_module(f"{name}.app")
-    assert list(module.tap.seal()) == list(module.other.seal()) == ["deals", "call_notes"]
+    assert list(module.tap.seal().streams) == list(module.other.seal().streams) == ["deals", "call_notes"]
 
 
 def test_json_files_count_from_the_module_of_the_stream(package):
@@ -269,7 +269,7 @@ def test_a_base_without_sync_is_no_stream(package, name):
     base = f"import burler\nclass {name}(burler.Stream):\n    schema = {SCHEMA}\n    size = 3\n"
     one = f"from .base import {name}\nclass Deals({name}):\n    def sync(self):\n        yield {{'id': self.size}}\n"
     tap = load(package, {"app.py": app(), "streams/__init__.py": "", "streams/base.py": base, "streams/z.py": one})
-    assert list(tap.seal()) == ["deals"]
+    assert list(tap.seal().streams) == ["deals"]
     assert run_tap(tap).records("deals") == [{"id": 3}]
 
 
@@ -286,5 +286,5 @@ def test_a_class_with_a_tail_function_alone_is_a_stream_and_no_base(package):
             pass
         """
     name = package({"__init__.py": "", "app.py": app(), "streams.py": streams})
-    specs = importlib.import_module(f"{name}.app").tap.seal()
+    specs = importlib.import_module(f"{name}.app").tap.seal().streams
     assert {stream: spec.tail is not None for stream, spec in specs.items()} == {"events": True, "errors": True}

@@ -118,7 +118,7 @@ def test_values_of_strange_types(tap, option, value):
 def test_none_is_nothing_said(tap):
     tap.sync("a", replication_key=None, replication_method=None, order=None, versions=None, emitted_by=None)(rows)
     tap.schema("a", SCHEMA)
-    assert tap.seal()["a"].replication_method == burler.FULL_TABLE
+    assert tap.seal().streams["a"].replication_method == burler.FULL_TABLE
 
 
 def test_a_parent_may_be_named_by_text_handle_or_class(tap):
@@ -133,7 +133,7 @@ def test_a_parent_may_be_named_by_text_handle_or_class(tap):
     handle.sync(rows)
     for name, parent in [("a", CallNotes), ("b", "call_notes"), ("c", handle)]:
         tap.sync(name, parent=parent, schema=SCHEMA)(lambda parent: [parent])
-    specs = tap.seal()
+    specs = tap.seal().streams
     assert [specs[name].parent for name in "abc"] == ["call_notes", "call_notes", "h"]
     assert run_tap(tap).records("c") == [{"id": 1}]
 
@@ -195,12 +195,12 @@ LATE = {
 def test_late_registration_is_refused(tap, form):
     tap.early = tap.stream("early", schema=SCHEMA, emitted_by="a")
     tap.sync("a", schema=SCHEMA)(rows)
-    before = tap.seal()
+    before = tap.seal().streams
     with pytest.raises(
         DeclarationError, match=r"test_options\.py:\d+: the tap is running, or has run; declare all streams when"
     ):
         LATE[form](tap)
-    assert tap.seal() is before
+    assert tap.seal().streams is before
 
 
 def test_late_means_from_the_first_run_on(tap):
@@ -259,7 +259,7 @@ def test_after_a_gap_was_mended_the_tap_seals(tap):
     with pytest.raises(DeclarationError, match="has no schema"):
         tap.seal()
     tap.schema("a", SCHEMA)
-    assert list(tap.seal()) == ["a"]
+    assert list(tap.seal().streams) == ["a"]
 
 
 def test_a_stream_is_not_its_own_parent(tap):

@@ -35,7 +35,7 @@ def tap():
 
 
 def sealed(tap, name="a"):
-    return tap.seal()[name]
+    return tap.seal().streams[name]
 
 
 def gaps_of(tap):
@@ -302,7 +302,7 @@ def test_the_key_of_a_class_takes_no_self(tap):
 def test_retries_are_one_thing(tap):
     tap.sync("a", schema=SCHEMA, retry_sync_on=Flaky)(rows)
     tap.sync("b", schema=SCHEMA, retry_sync_on=[Flaky, TimeoutError], setup_retry=reset, max_retries=0)(rows)
-    specs = tap.seal()
+    specs = tap.seal().streams
     assert (specs["a"].retry.on, specs["a"].retry.setup, specs["a"].retry.most) == ((Flaky,), None, 3)
     assert specs["b"].retry.on == (Flaky, TimeoutError) and specs["b"].retry.most == 0
     assert (specs["b"].retry.setup.fn, specs["b"].retry.setup.names) == (reset, ("error", "retry"))
@@ -375,7 +375,7 @@ def test_a_chain_carries_the_options(tap):
     handle = tap.stream("a", schema=SCHEMA, retry_sync_on=Flaky, workers=2).sync("rows")
     handle.partitions(lambda: [{"n": 1}])
     handle.substream("b", schema=SCHEMA, replication_key="id", lookback=2).sync("of_parent")
-    specs = tap.seal()
+    specs = tap.seal().streams
     assert (specs["a"].retry.on, specs["a"].workers, specs["b"].lookback) == ((Flaky,), 2, 2)
 
 
@@ -591,7 +591,7 @@ def test_a_substream_may_ask_for_the_partition_of_its_line(tap):
     (line,) = [line for line in gaps_of(tap) if "'b'" in line]
     assert "asks for 'partition', but there are no partitions. Add @tap.partitions('a')" in line
     tap.partitions("a")(two)
-    assert list(tap.seal()) == ["a", "b"]
+    assert list(tap.seal().streams) == ["a", "b"]
 
 
 def test_every_function_that_asks_for_a_client_needs_one(tap):
@@ -604,7 +604,7 @@ def test_every_function_that_asks_for_a_client_needs_one(tap):
     assert [line[:10] for line in lines] == ["stream 'a'", "stream 'b'", "stream 'c'"]
     assert all("asks for 'client', but no @tap.client is declared" in line for line in lines)
     tap.client(lambda config: 5)
-    assert set(tap.seal()) == {"a", "b", "c"}
+    assert set(tap.seal().streams) == {"a", "b", "c"}
 
 
 def test_a_field_that_may_stand_elsewhere_in_the_schema_is_left_to_the_plan(tap):
@@ -629,5 +629,5 @@ def test_emitted_by_takes_a_handle_as_parent_does():
         yield {"id": 1}
         yield "b", [{"id": 2}]
 
-    assert tap.seal()["b"].emitted_by == "a"
+    assert tap.seal().streams["b"].emitted_by == "a"
     assert run_tap(tap).records("b") == [{"id": 2}]

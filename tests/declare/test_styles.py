@@ -132,7 +132,7 @@ STYLES = {"decorators": with_decorators, "handles": with_handles, "classes": wit
 def declared(tap, *, leave_out=()):
     """All specs, field by field. A function counts by what it asks for; places differ by nature."""
     plain = {}
-    for name, spec in tap.seal().items():
+    for name, spec in tap.seal().streams.items():
         values = {field.name: getattr(spec, field.name) for field in fields(spec)}
         plain[name] = {
             key: value.names if hasattr(value, "names") else value
@@ -150,17 +150,17 @@ def test_all_styles_make_the_same_spec(style):
 
 
 def test_and_it_is_what_was_said():
-    spec = with_decorators().seal()["contacts"]
+    spec = with_decorators().seal().streams["contacts"]
     assert (spec.tap_stream_id, spec.key_properties, spec.order, spec.versions) == ("contacts", ("id",), "asc", False)
     assert spec.replication_method == "INCREMENTAL" and spec.replication_key is None
     assert spec.bookmark_key == "bookmark"
-    notes = with_decorators().seal()["notes"]
+    notes = with_decorators().seal().streams["notes"]
     assert (notes.parent, notes.root, notes.replication_method) == ("contacts", "contacts", "INCREMENTAL")
 
 
 @pytest.mark.parametrize("style", STYLES)
 def test_specs_are_frozen(style):
-    spec = STYLES[style]().seal()["contacts"]
+    spec = STYLES[style]().seal().streams["contacts"]
     with pytest.raises(dataclasses.FrozenInstanceError):
         spec.order = "none"
 

@@ -80,7 +80,7 @@ def by_classes(tap):
 def test_each_style_says_the_same(tap, declare):
     tap.client(factory)
     declare(tap)
-    specs = tap.seal()
+    specs = tap.seal().streams
     a, b = specs["a"], specs["b"]
     assert (a.sync.fn, a.tail.fn, a.acknowledge.fn, a.overlap, a.wake) == (rows, pushed, acks, True, None)
     assert a.tail.names == ("client", "config", "state", "catalog", "stream")
@@ -96,7 +96,7 @@ def test_decorators_of_a_handle_take_empty_parentheses_or_none(tap):
     a.ack()(rows_seen)
     b.sync(rows)
     b.wake()(rows)
-    specs = tap.seal()
+    specs = tap.seal().streams
     assert specs["a"].tail.fn is rows and not specs["a"].overlap
     assert specs["a"].acknowledge.fn is rows_seen
     assert specs["b"].wake.fn is rows
@@ -117,7 +117,7 @@ def test_methods_of_a_class_are_called_on_an_instance(tap):
         def acknowledge(self, bookmark):
             pass
 
-    spec = tap.seal()["events"]
+    spec = tap.seal().streams["events"]
     assert (spec.tail.owner, spec.tail.names) == (Events, ("stream",))
     assert spec.sync is None
     assert spec.place.rpartition(":")[0].endswith("test_tail_parts.py")
@@ -136,7 +136,7 @@ def test_a_chain_above_a_class_takes_its_tail_method_too(tap):
         def tail(self, stream):
             yield from stream.catch_up()
 
-    spec = tap.seal()["thing"]
+    spec = tap.seal().streams["thing"]
     assert (spec.sync.owner, spec.tail.owner, spec.overlap) == (Things, Things, True)
 
 
@@ -247,20 +247,20 @@ def test_a_plain_run_leaves_a_tail_function_alone_out_and_says_so(tap, caplog):
 
 def test_a_tail_function_alone_makes_a_stream_that_is_no_full_table(tap):
     tap.tail("events", key_properties="id", schema=SCHEMA)(rows)
-    spec = tap.seal()["events"]
+    spec = tap.seal().streams["events"]
     assert (spec.sync, spec.emitted_by, spec.root) == (None, None, "events")
     assert spec.replication_method == burler.LOG_BASED
 
 
 def test_a_tail_function_alone_with_a_replication_key_is_incremental(tap):
     tap.tail("events", replication_key="id", schema=SCHEMA)(rows)
-    assert tap.seal()["events"].replication_method == burler.INCREMENTAL
+    assert tap.seal().streams["events"].replication_method == burler.INCREMENTAL
 
 
 def test_a_tail_function_alone_is_where_its_stream_stands(tap):
     handle = tap.stream("a", schema=SCHEMA)
     handle.tail(rows)
-    assert tap.seal()["a"].place == tap.seal()["a"].tail.place
+    assert tap.seal().streams["a"].place == tap.seal().streams["a"].tail.place
 
 
 def test_a_class_with_a_tail_function_alone_takes_no_arguments(tap):
@@ -284,14 +284,14 @@ def test_a_tail_function_beside_a_sync_function_leaves_its_method(tap):
     tap.tail("b", schema=SCHEMA)(rows)
     tap.stream("b").sync("rows")
     tap.seal()
-    assert tap.seal()["a"].replication_method == tap.seal()["b"].replication_method == burler.FULL_TABLE
+    assert tap.seal().streams["a"].replication_method == tap.seal().streams["b"].replication_method == burler.FULL_TABLE
 
 
 def test_streams_may_hang_on_a_tail_function(tap):
     tap.tail("events", schema=SCHEMA)(rows)
     tap.stream("errors", emitted_by="events", schema=SCHEMA)
     tap.sync("details", parent="events", schema=SCHEMA)(lambda parent: [parent])
-    specs = tap.seal()
+    specs = tap.seal().streams
     assert (specs["errors"].root, specs["details"].root) == ("events", "events")
     assert specs["errors"].replication_method == burler.LOG_BASED  # else its rows would be dropped at each end
 
@@ -299,7 +299,7 @@ def test_streams_may_hang_on_a_tail_function(tap):
 def test_a_pattern_may_have_a_tail_function(tap):
     tap.discover(lambda: {})
     tap.tail("*")(rows)
-    assert tap.seal()["*"].tail.fn is rows
+    assert tap.seal().streams["*"].tail.fn is rows
 
 
 def test_a_tail_function_that_asks_for_a_client_needs_one(tap):

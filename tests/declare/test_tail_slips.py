@@ -243,6 +243,6 @@ def test_an_age_is_seconds_above_zero(tap, value):
 def test_none_is_nothing_said(tap):
     tap.sync("a", new_record_polling_interval_ms=None, max_full_table_age_seconds=None, schema=SCHEMA)(rows)
     tap.sync("b", new_record_polling_interval_ms=1, max_full_table_age_seconds=0.001, schema=SCHEMA)(rows)
-    specs = tap.seal()
+    specs = tap.seal().streams
     assert specs["a"].new_record_polling_interval_ms is specs["a"].max_full_table_age_seconds is None
     assert (specs["b"].new_record_polling_interval_ms, specs["b"].max_full_table_age_seconds) == (1, 0.001)

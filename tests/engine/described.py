@@ -6,8 +6,7 @@ from typing import Any
 
 import burler
 from burler.singer.catalog import CatalogEntry
-from burler.testing import run_tap
-from support.internals import runtime_run
+from burler.testing import discover, run_tap
 
 INTEGER, TEXT = {"type": "integer"}, {"type": "string"}
 GEO = {"type": "object", "properties": {"lat": TEXT}}
@@ -49,7 +48,7 @@ def tap_of(fn: Any = None, **options: Any) -> burler.Tap:
 
 
 def entry_of(tap: burler.Tap, stream: str = "rows") -> CatalogEntry:
-    return runtime_run.discover(tap, {}).entries[stream]
+    return discover(tap, {}).entries[stream]
 
 
 def written(tap: burler.Tap, path: str = "") -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import burler
-from support.internals import runtime_run
+from burler.testing import discover
 
 INTEGER = {"type": "integer"}
 TABLE: dict[str, Any] = {
@@ -34,4 +34,4 @@ def tap_of(found: Any, pattern: str = "*", rows: Callable[..., Any] | None = Non
 
 
 def streams_of(tap: burler.Tap) -> list[str]:
-    return list(runtime_run.discover(tap, {}).entries)
+    return list(discover(tap, {}).entries)

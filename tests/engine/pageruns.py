@@ -8,7 +8,7 @@ from typing import Any
 import burler
 from burler.singer.messages import Message, Records
 from burler.testing import TapRun, run_tap
-from support.internals import runtime_run
+from support.runs import run_into
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -74,6 +74,6 @@ class Lines:
 def written(fn: Callable[..., Any], **options: Any) -> list[bytes]:
     """The bytes of the rows that come of a sync function; it must not fail."""
     sink = Lines()
-    result = runtime_run.run(tap_of(fn, **options), {}, sink)
+    result = run_into(tap_of(fn, **options), {}, sink)
     assert not result.errors, result.errors
     return sink.rows

@@ -13,7 +13,8 @@ import burler
 from burler.errors import DeclarationError, StorageError, StreamError
 from burler.singer.messages import Message, State
 from burler.testing import run_tap
-from support.internals import memory_sink, runtime_run, signals
+from support.internals import memory_sink, signals
+from support.runs import run_into
 
 
 def told_by(sink: memory_sink.MemorySink) -> list[Any]:
@@ -40,7 +41,7 @@ def test_it_is_told_behind_each_state_that_moved_the_stream():
     sink = memory_sink.MemorySink()
     tap = make(a=(lambda: iter([ids(n) for n in (1, 2, 3)]), {"bookmark_strategy": "on_page"}))
     told = counting(tap, sink)
-    runtime_run.run(tap, {}, sink)
+    run_into(tap, {}, sink)
     assert told == [1, 2, 3]
 
 
@@ -48,7 +49,7 @@ def test_a_stream_that_has_not_moved_is_told_nothing():
     sink = memory_sink.MemorySink()
     tap = make(a=lambda: [], b=(lambda: iter([ids(1), ids(2)]), {"bookmark_strategy": "on_page"}))
     told = counting(tap, sink)
-    runtime_run.run(tap, {}, sink, state={"bookmarks": {"a": {"id": 7}}})
+    run_into(tap, {}, sink, state={"bookmarks": {"a": {"id": 7}}})
     assert told == []
 
 
@@ -64,7 +65,7 @@ def test_it_is_told_as_the_stream_goes_on_and_not_at_the_end_alone():
     sink = memory_sink.MemorySink()
     tap = make(a=(rows, {"bookmark_strategy": "every_n(10)"}))
     told = counting(tap, sink)
-    runtime_run.run(tap, {"page_max_rows": 1}, sink)
+    run_into(tap, {"page_max_rows": 1}, sink)
     assert seen[-1] >= 3
     assert told[-1] == 49
 
@@ -105,7 +106,7 @@ def test_a_state_that_could_not_be_written_is_never_told(at: int):
     tap = make(a=(lambda: iter([ids(n) for n in (1, 2, 3)]), {"bookmark_strategy": "on_page"}))
     told = counting(tap, sink)
     with pytest.raises(StorageError):
-        runtime_run.run(tap, {}, sink)
+        run_into(tap, {}, sink)
     assert told == [1, 2][: at - 1]
 
 
@@ -138,9 +139,9 @@ def test_a_sink_that_keeps_states_tells_when_it_lets_them_go(fails: bool):
     told = counting(tap, sink)
     if fails:
         with pytest.raises(StorageError):
-            runtime_run.run(tap, {}, sink)
+            run_into(tap, {}, sink)
     else:
-        runtime_run.run(tap, {}, sink)
+        run_into(tap, {}, sink)
     assert told == ([] if fails else [3])
 
 
@@ -148,7 +149,7 @@ def test_a_limit_tells_nothing():
     sink = memory_sink.MemorySink()
     tap = make(a=lambda: ids(1, 2, 3))
     told = counting(tap, sink)
-    runtime_run.run(tap, {}, sink, limit=2)
+    run_into(tap, {}, sink, limit=2)
     assert told == []
 
 
@@ -161,7 +162,7 @@ def test_a_stopped_run_tells_of_its_last_state():
 
     tap = make(a=rows)
     told = counting(tap, sink)
-    runtime_run.run(tap, {}, sink, stopper=stopper)
+    run_into(tap, {}, sink, stopper=stopper)
     assert told == [2]
 
 
@@ -174,7 +175,7 @@ def test_a_failed_stream_is_told_as_far_as_its_state_went():
 
     tap = make(a=rows)
     told = counting(tap, sink)
-    result = runtime_run.run(tap, {}, sink)
+    result = run_into(tap, {}, sink)
     assert told == [2]
     assert "a" in result.errors
 

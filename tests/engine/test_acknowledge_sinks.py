@@ -16,7 +16,8 @@ import burler
 from burler.errors import StorageError
 from burler.singer.messages import Message, Records
 from support.cli import burler as burler_command
-from support.internals import memory_sink, runtime_run
+from support.internals import memory_sink
+from support.runs import run_into
 
 # ---- a log ----------------------------------------------------------------------------------------------
 
@@ -74,7 +75,7 @@ def test_a_log_is_read_to_its_end_whatever_breaks_on_the_way():
         tap.acknowledge("changes")(lambda bookmark: log.acknowledge(bookmark))
         sink = Breaking(next(breaks))
         with contextlib.suppress(StorageError):
-            runtime_run.run(tap, {"page_max_rows": 5}, sink, state=state)
+            run_into(tap, {"page_max_rows": 5}, sink, state=state)
         arrived |= {m["record"]["id"] for m in sink.messages if m["type"] == "RECORD"}
         state = next((m["value"] for m in reversed(sink.messages) if m["type"] == "STATE"), state)
         assert set(range(1, log.acknowledged + 1)) <= arrived

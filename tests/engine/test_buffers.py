@@ -15,7 +15,8 @@ from families import CHILD, PARENT, out_of, three_levels
 import burler
 from burler.errors import ConfigError, StreamError
 from burler.testing import TapRun, run_tap
-from support.internals import memory_sink, runtime_run, signals
+from support.internals import memory_sink, signals
+from support.runs import run_into
 
 Step = Callable[[str, int], None]
 
@@ -213,7 +214,7 @@ def test_parents_are_out_before_their_slow_children():
                 time.sleep(0.01)
             waited.append(there)
 
-    result = runtime_run.run(family(3, step), {"page_max_age_seconds": 0.05}, sink)
+    result = run_into(family(3, step), {"page_max_age_seconds": 0.05}, sink)
     assert not result.errors
     assert waited == [True] * 3
 

@@ -15,8 +15,7 @@ from tapprocess import python, write_tap
 import burler
 from burler.errors import DeclarationError
 from burler.singer.catalog import Catalog, CatalogEntry
-from burler.testing import canary, run_tap
-from support.internals import runtime_run
+from burler.testing import canary, discover, run_tap
 
 PASSWORD = canary("password")
 
@@ -42,7 +41,7 @@ class SingerCatalog:
 )
 def test_a_catalog_in_any_form(found: Any):
     tap = tap_of(found)
-    catalog = runtime_run.discover(tap, {})
+    catalog = discover(tap, {})
     assert [(one.tap_stream_id, one.stream, one.schema) for one in catalog.entries.values()] == [
         ("a", "a", TABLE),
         ("b", "b", TABLE),
@@ -58,14 +57,14 @@ def test_schemas_may_be_what_a_declared_stream_may_have(tmp_path: Path):
 
     (tmp_path / "b.json").write_text(json.dumps(TABLE))
     tap = tap_of({"a": Row, "b": burler.json_file(tmp_path / "b.json")})
-    catalog = runtime_run.discover(tap, {})
+    catalog = discover(tap, {})
     assert catalog.entries["a"].schema["properties"]["id"]["type"] == "integer"
     assert catalog.entries["b"].schema == TABLE
 
 
 def test_references_inside_a_found_schema_are_resolved():
     schema = {"type": "object", "properties": {"a": {"$ref": "#/definitions/n"}}, "definitions": {"n": INTEGER}}
-    assert runtime_run.discover(tap_of({"a": schema}), {}).entries["a"].schema == {
+    assert discover(tap_of({"a": schema}), {}).entries["a"].schema == {
         "type": "object",
         "properties": {"a": INTEGER},
     }
@@ -83,7 +82,7 @@ def test_a_found_schema_reads_no_file_of_this_machine(tmp_path: Path, kind: str)
     }
     found = {"a": {"type": "object", "properties": {"x": {"$ref": references[kind]}}}}
     with pytest.raises(DeclarationError) as caught:
-        runtime_run.discover(tap_of(found), {})
+        discover(tap_of(found), {})
     assert "hidden" not in str(caught.value)
 
 
@@ -190,7 +189,7 @@ def test_hostile_names(name: str):
 )
 def test_a_bad_catalog_is_one_clear_error(found: Any, says: str):
     with pytest.raises(DeclarationError) as caught:
-        runtime_run.discover(tap_of(lambda: found), {})
+        discover(tap_of(lambda: found), {})
     text = str(caught.value)
     assert says in text
     assert re.search(r"(test_discovery|discovered)\.py:\d+", text)
@@ -203,7 +202,7 @@ def test_a_function_that_fails_is_one_clear_error(error: BaseException):
         raise error
 
     with pytest.raises(DeclarationError, match=r"tap-found: the discover function \(.*:\d+\) failed") as caught:
-        runtime_run.discover(tap_of(found), {})
+        discover(tap_of(found), {})
     assert type(error).__name__ in str(caught.value)
 
 
@@ -216,7 +215,7 @@ def test_a_secret_does_not_get_into_the_error():
 
     tap.sync("*")(lambda: [])
     with pytest.raises(DeclarationError) as caught:
-        runtime_run.discover(tap, {"password": PASSWORD})
+        discover(tap, {"password": PASSWORD})
     assert caught.value.__cause__ is not None
 
 
@@ -244,14 +243,14 @@ def test_a_secret_does_not_get_out_on_the_command_line(tmp_path: Path):
 def test_a_stream_that_nobody_syncs():
     tap = tap_of({"public.users": TABLE, "other": TABLE}, "public.*")
     with pytest.raises(DeclarationError, match=r"finds stream 'other', which nothing syncs.*@tap.sync\('other'\)"):
-        runtime_run.discover(tap, {})
+        discover(tap, {})
 
 
 def test_a_declared_stream_that_has_no_schema_and_is_not_found():
     tap = tap_of({"a": TABLE})
     tap.sync("declared")(lambda: [])
     with pytest.raises(DeclarationError, match=r"stream 'declared'.*has no schema, and discovery does not find it"):
-        runtime_run.discover(tap, {})
+        discover(tap, {})
 
 
 # ---- patterns -----------------------------------------------------------------------------------------
@@ -278,7 +277,7 @@ def test_the_first_pattern_that_matches_in_order_of_declaration():
 
 def test_patterns_are_case_sensitive():
     with pytest.raises(DeclarationError, match=r"'Public\.users'"):
-        runtime_run.discover(tap_of({"Public.users": TABLE}, "public.*"), {})
+        discover(tap_of({"Public.users": TABLE}, "public.*"), {})
 
 
 def test_all_parts_may_be_declared_for_a_pattern():
@@ -311,7 +310,7 @@ def test_all_parts_may_be_declared_for_a_pattern():
     assert run.records("b")[0]["text"] == "b!"
     assert run.states[-1] == {"bookmarks": {"a": {"bookmark": 30}, "b": {"bookmark": 30}}}
     assert visited == [(name, field) for name in ("a", "b") for field in (None, "id", "at", "text")]
-    catalog = runtime_run.discover(tap, {})
+    catalog = discover(tap, {})
     assert catalog.entries["b"].metadata["properties", "text"]["tap-found.of"] == "b"
     assert catalog.entries["b"].key_properties == ("id",)
 
@@ -347,7 +346,7 @@ def test_a_schema_function_of_a_pattern_that_gives_no_mapping(given: Any):
     tap.schema("*")(lambda: given)
     tap.sync("*")(lambda: [])
     with pytest.raises(DeclarationError, match=r"stream '\*'.*mapping of stream names to schemas"):
-        runtime_run.discover(tap, {})
+        discover(tap, {})
 
 
 def test_the_schema_of_a_pattern_wins_and_what_was_found_besides_stays():
@@ -356,7 +355,7 @@ def test_the_schema_of_a_pattern_wins_and_what_was_found_besides_stays():
     by_function = tap_of(found)
     by_function.schema("*")(lambda: {"a": narrow})
     for tap in (tap_of(found, schema=narrow), by_function):
-        catalog = runtime_run.discover(tap, {})
+        catalog = discover(tap, {})
         assert catalog.entries["a"].schema == narrow
         assert catalog.entries["a"].key_properties == ("id",)
         assert catalog.entries["a"].metadata[()]["database-name"] == "db"

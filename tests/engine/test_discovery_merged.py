@@ -12,8 +12,7 @@ from tapprocess import python, write_tap
 
 import burler
 from burler.errors import CatalogError, DeclarationError
-from burler.testing import run_tap
-from support.internals import runtime_run
+from burler.testing import discover, run_tap
 
 # ---- merged with what is declared ---------------------------------------------------------------------
 
@@ -27,7 +26,7 @@ def test_a_declared_schema_wins_and_discoverys_metadata_stays():
     tap = burler.tap("tap-found")
     tap.discover(lambda: found)
     tap.sync("a", schema=declared)(lambda: [{"id": 1, "extra": 2}])
-    made = runtime_run.discover(tap, {}).entries["a"]
+    made = discover(tap, {}).entries["a"]
     assert made.schema == declared
     assert made.key_properties == ("id",)
     assert made.metadata[()]["schema-name"] == "public"
@@ -46,8 +45,8 @@ def test_a_schema_function_wins_too():
     tap.sync("*")(lambda: [])
     tap.sync("a")(lambda: [])
     tap.schema("a")(lambda: {"type": "object", "properties": {"id": INTEGER}})
-    assert list(runtime_run.discover(tap, {}).entries["a"].schema["properties"]) == ["id"]
-    assert runtime_run.discover(tap, {}).entries["b"].schema == TABLE
+    assert list(discover(tap, {}).entries["a"].schema["properties"]) == ["id"]
+    assert discover(tap, {}).entries["b"].schema == TABLE
 
 
 @pytest.mark.parametrize("where", ["entry", "metadata"])
@@ -66,7 +65,7 @@ def test_found_keys_count_where_none_are_declared(where: str, with_schema: bool)
     tap.discover(lambda: catalog_of(one))
     options: dict[str, Any] = {"schema": TABLE} if with_schema else {}
     tap.sync("a", **options)(lambda: [{"id": 1, "at": "2024-01-01T00:00:00Z"}])
-    made = runtime_run.discover(tap, {}).entries["a"]
+    made = discover(tap, {}).entries["a"]
     assert (made.key_properties, made.replication_key, made.replication_method) == (("id",), "at", "INCREMENTAL")
     run = run_tap(tap)
     assert run.messages[0]["key_properties"] == ["id"]
@@ -78,7 +77,7 @@ def test_declared_keys_win_over_those_of_the_entry():
     tap = burler.tap("tap-found")
     tap.discover(lambda: catalog_of(entry("a", key_properties=["text"], replication_key="id")))
     tap.sync("a", key_properties="id", replication_key="at")(lambda: [])
-    made = runtime_run.discover(tap, {}).entries["a"]
+    made = discover(tap, {}).entries["a"]
     assert (made.key_properties, made.replication_key, made.replication_method) == (("id",), "at", "INCREMENTAL")
     assert made.metadata[()]["table-key-properties"] == ["id"]
 
@@ -87,7 +86,7 @@ def test_empty_key_properties_of_discovery_say_nothing():
     tap = burler.tap("tap-found")
     tap.discover(lambda: catalog_of(entry("a", {"table-key-properties": []}, key_properties=[])))
     tap.sync("a", key_properties="id")(lambda: [])
-    made = runtime_run.discover(tap, {}).entries["a"]
+    made = discover(tap, {}).entries["a"]
     assert made.key_properties == ("id",)
     assert made.metadata[()]["table-key-properties"] == ["id"]
 
@@ -97,7 +96,7 @@ def test_keys_that_metadata_contradicts_are_refused():
     tap.discover(lambda: catalog_of(entry("a", {"table-key-properties": ["text"]})))
     tap.sync("a", key_properties="id")(lambda: [])
     with pytest.raises(DeclarationError, match=r"stream 'a'.*key properties are text.*id"):
-        runtime_run.discover(tap, {})
+        discover(tap, {})
 
 
 def test_found_entries_may_speak_of_emitted_streams_and_substreams():
@@ -149,7 +148,7 @@ def test_taps_that_discover_wildly_still_give_catalogs_that_they_take_back():
         entry("d", {"forced-replication-method": "FULL_TABLE"}),
     )
     tap = tap_of(found)
-    wire = runtime_run.discover(tap, {}).to_wire()
+    wire = discover(tap, {}).to_wire()
     for one in wire["streams"]:
         one["metadata"][0]["metadata"]["selected"] = True
     plain = [m for m in run_tap(tap).messages if m["type"] == "SCHEMA"]
@@ -162,7 +161,7 @@ def test_taps_that_discover_wildly_still_give_catalogs_that_they_take_back():
 
 def chosen(tap: burler.Tap, **roots: dict[str, Any]) -> dict[str, Any]:
     """The tap's catalog as a user edits it: the streams that are named are selected, with more metadata."""
-    wire = runtime_run.discover(tap, {}).to_wire()
+    wire = discover(tap, {}).to_wire()
     for one in wire["streams"]:
         if one["tap_stream_id"] in roots:
             one["metadata"][0]["metadata"] |= {"selected": True, **roots[one["tap_stream_id"]]}
@@ -284,7 +283,7 @@ def test_two_sessions_of_one_tap_may_find_different_streams():
     for tables in (["a", "b"], ["c"], [], ["a"]):
         run = run_tap(tap, {"tables": tables})
         assert [m["record"] for m in run.messages if m["type"] == "RECORD"] == [{name: 1} for name in tables]
-        assert list(runtime_run.discover(tap, {"tables": tables}).entries) == tables
+        assert list(discover(tap, {"tables": tables}).entries) == tables
 
 
 def test_the_catalog_on_the_command_line(tmp_path: Path):

@@ -12,13 +12,12 @@ from discovered import INTEGER, TABLE, catalog_of, entry, tap_of
 
 import burler
 from burler.errors import BurlerError, DeclarationError
-from burler.testing import run_tap
-from support.internals import runtime_run
+from burler.testing import discover, run_tap
 
 
 def _gaps(tap: burler.Tap) -> list[str]:
     with pytest.raises(DeclarationError) as caught:
-        runtime_run.discover(tap, {})
+        discover(tap, {})
     text = str(caught.value)
     text.encode()  # it can be printed
     return text.splitlines()
@@ -85,7 +84,7 @@ def test_wherever_it_comes_from(how: str):
     ],
 )
 def test_what_looks_so_and_is_fine(schema: dict[str, Any]):
-    out = json.loads(json.dumps(runtime_run.discover(_declared(schema), {}).entries["s0"].schema))
+    out = json.loads(json.dumps(discover(_declared(schema), {}).entries["s0"].schema))
     assert out["properties"]["id"] == INTEGER
 
 
@@ -203,7 +202,7 @@ def test_a_client_that_fails_is_one_error_of_its_own():
     for number in (1, 2):
         tap.metadata(f"s{number}")(lambda client: None)
     with pytest.raises(BurlerError, match=r"^tap-found: the client function \(.*\) failed: ConnectionError: 401$"):
-        runtime_run.discover(tap, {})
+        discover(tap, {})
     assert calls == [1]
 
 
@@ -216,7 +215,7 @@ def test_a_method_that_is_declared_stays_whatever_is_found(said: str | None):
     tap = tap_of(catalog_of(found), "none.*")
     tap.sync("a", replication_method=said)(lambda: [{"id": 1, "at": "2024-01-01T00:00:00Z"}])
     run = run_tap(tap)
-    assert runtime_run.discover(tap, {}).entries["a"].replication_method == (said or "INCREMENTAL")
+    assert discover(tap, {}).entries["a"].replication_method == (said or "INCREMENTAL")
     assert ("ACTIVATE_VERSION" in run.types) is (said == "FULL_TABLE")
 
 
@@ -228,7 +227,7 @@ def test_a_patterns_function_does_not_take_a_declared_streams_place():
     run = run_tap(tap)
     assert run.records("a") == [{"id": 2, "own": 3}]
     assert run.records("b") == [{"id": 1}]
-    assert list(runtime_run.discover(tap, {}).entries) == ["a", "b"]
+    assert list(discover(tap, {}).entries) == ["a", "b"]
 
 
 def test_brackets_in_a_pattern_stand_for_themselves():

@@ -15,7 +15,8 @@ from tapprocess import python, write_tap
 from burler.errors import BadRecordError, StorageError
 from burler.singer.messages import Records
 from burler.testing import run_tap
-from support.internals import memory_sink, runtime_run, signals
+from support.internals import memory_sink, signals
+from support.runs import run_into
 
 # ---- many -------------------------------------------------------------------------------------------
 
@@ -37,7 +38,7 @@ def test_rows_go_out_while_their_function_goes_on_emitting(each: bool):
         else:
             stream.emit_records(rows())
 
-    result = runtime_run.run(emitting(main, bookmark_strategy="every_n(1000)"), {"page_max_age_seconds": 600.0}, sink)
+    result = run_into(emitting(main, bookmark_strategy="every_n(1000)"), {"page_max_age_seconds": 600.0}, sink)
     assert not result.errors
     assert [m["record"]["id"] for m in sink.messages if m.get("stream") == "main" and "record" in m] == list(
         range(30_000)
@@ -61,8 +62,7 @@ def test_memory_does_not_grow_with_what_one_call_emits(tmp_path: Path):
 MANY = """
 import json, resource, sys
 import burler
-from support.internals import runtime_run
-run = runtime_run.run
+from support.runs import run_into
 
 tap = burler.tap("tap-many")
 
@@ -80,7 +80,7 @@ class Null:
     def close(self, *, complete): pass
 
 sink = Null()
-assert not run(tap, {}, sink).errors
+assert not run_into(tap, {}, sink).errors
 print(json.dumps({"rows": sink.rows, "kilobytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 """
 
@@ -154,7 +154,7 @@ def test_a_signal_while_emitted_rows_are_written_waits_until_they_are():
             reached.append(i)
 
     sink = Signalled()
-    result = runtime_run.run(emitting(main, order="asc"), {"page_max_age_seconds": 600.0}, sink)
+    result = run_into(emitting(main, order="asc"), {"page_max_age_seconds": 600.0}, sink)
     assert result.stopped_by == signal.SIGTERM
     assert not result.errors
     came = [m["record"]["id"] for m in sink.messages if m["type"] == "RECORD"]
@@ -195,7 +195,7 @@ def test_a_sink_that_fails_ends_the_emitting_function():
 
     sink = Full()
     with pytest.raises(StorageError, match="disk full"):
-        runtime_run.run(emitting(main), {}, sink)
+        run_into(emitting(main), {}, sink)
     assert len(reached) < 50_000
     assert [m for m in sink.messages if m["type"] == "STATE"] == []
 

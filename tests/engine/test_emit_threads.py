@@ -14,7 +14,8 @@ from families import CHILD, PARENT
 import burler
 from burler.errors import BadRecordError, BurlerError
 from burler.testing import run_tap
-from support.internals import memory_sink, runtime_run
+from support.internals import memory_sink
+from support.runs import run_into
 
 
 def _in_threads(count: int, action: Any) -> None:
@@ -72,7 +73,7 @@ def test_rows_of_threads_go_out_while_the_function_waits_for_them():
         return []
 
     begun = time.monotonic()
-    assert not runtime_run.run(emitting(main), {"page_max_age_seconds": 0.05}, sink).errors
+    assert not run_into(emitting(main), {"page_max_age_seconds": 0.05}, sink).errors
     assert time.monotonic() - begun < 15
 
 

@@ -13,7 +13,8 @@ import burler
 from burler.errors import BadRecordError, StorageError, StreamError
 from burler.singer.messages import Records
 from burler.testing import run_tap, without_times
-from support.internals import memory_sink, runtime_run
+from support.internals import memory_sink
+from support.runs import run_into
 
 # ---- order of messages --------------------------------------------------------------------------
 
@@ -264,7 +265,7 @@ def test_once_a_sink_has_failed_no_state_follows():
     sink = Failing()
     tap = make(a=(lambda: iter([{"id": 1}, {"id": 2}]), {"bookmark_strategy": "every_n(1)"}))
     with pytest.raises(StorageError):
-        runtime_run.run(tap, {}, sink)
+        run_into(tap, {}, sink)
     assert [message["type"] for message in sink.messages] == ["SCHEMA"]
 
 

@@ -10,8 +10,7 @@ from described import CRUMBS, FIELDS, GEO, INTEGER, TEXT, entry_of, schema_of, t
 
 import burler
 from burler.errors import DeclarationError
-from burler.testing import run_tap
-from support.internals import runtime_run
+from burler.testing import discover, run_tap
 
 # ---- without a word ---------------------------------------------------------------------------------
 
@@ -172,9 +171,7 @@ def test_the_client_and_the_config_come_by_name():
         if field.name in client["unsupported"]:
             field.inclusion.unsupported()
 
-    assert runtime_run.discover(tap, {"not": ["tags"]}).entries["rows"].metadata[CRUMBS["tags"]] == {
-        "inclusion": "unsupported"
-    }
+    assert discover(tap, {"not": ["tags"]}).entries["rows"].metadata[CRUMBS["tags"]] == {"inclusion": "unsupported"}
 
 
 def test_the_schema_that_it_gets_is_that_of_the_catalog_and_stays_so():
@@ -257,7 +254,7 @@ def test_metadata_for_a_field_that_is_not_there():
 def test_unsupported_fields_never_come_whatever_the_user_selects():
     tap = tap_of({"address": {"inclusion": "unsupported"}})
     assert list(schema_of(tap)["schema"]["properties"]) == ["id", "at", "tags"]
-    wire = runtime_run.discover(tap, {}).to_wire()
+    wire = discover(tap, {}).to_wire()
     for node in wire["streams"][0]["metadata"]:
         node["metadata"]["selected"] = True
     assert list(schema_of(tap, catalog=wire)["schema"]["properties"]) == ["id", "at", "tags"]
@@ -290,7 +287,7 @@ def test_a_path_that_two_fields_have_is_refused():
     schema = {"type": "object", "properties": {"id": INTEGER, "o.ssn": TEXT, "o": nested}}
     tap = tap_of({"o.ssn": {"inclusion": "unsupported"}}, schema=schema)
     with pytest.raises(DeclarationError) as caught:
-        runtime_run.discover(tap, {})
+        discover(tap, {})
     text = str(caught.value)
     assert "stream 'rows' (" in text and "field 'o.ssn'" in text
     assert '["properties","o.ssn"] and ["properties","o","properties","ssn"]' in text

@@ -13,8 +13,7 @@ from tapprocess import python
 
 import burler
 from burler.errors import BurlerError, CatalogError, DeclarationError
-from burler.testing import run_tap
-from support.internals import runtime_run
+from burler.testing import discover, run_tap
 
 # ---- keys ---------------------------------------------------------------------------------------------
 
@@ -93,14 +92,14 @@ def test_a_forced_method_with_several_keys_leaves_the_key_to_the_user():
     tap = tap_of({"": {"forced-replication-method": "INCREMENTAL", "valid-replication-keys": ["id", "at"]}})
     with pytest.raises(CatalogError, match=r"'rows'.*has no replication key.*\"id\", \"at\""):
         run_tap(tap)
-    wire = runtime_run.discover(tap, {}).to_wire()
+    wire = discover(tap, {}).to_wire()
     wire["streams"][0]["metadata"][0]["metadata"] |= {"selected": True, "replication-key": "at"}
     assert run_tap(tap, catalog=wire).states[-1]["bookmarks"] == {"rows": {"at": "2024-01-01T00:00:00Z"}}
 
 
 def test_a_forced_method_wins_over_the_users_with_a_warning(caplog: pytest.LogCaptureFixture):
     tap = tap_of({"": {"forced-replication-method": "FULL_TABLE"}})
-    wire = runtime_run.discover(tap, {}).to_wire()
+    wire = discover(tap, {}).to_wire()
     wire["streams"][0]["metadata"][0]["metadata"] |= {"selected": True, "replication-method": "INCREMENTAL"}
     assert "ACTIVATE_VERSION" in run_tap(tap, catalog=wire).types
     assert "always FULL_TABLE" in caplog.text

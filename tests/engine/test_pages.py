@@ -11,7 +11,7 @@ from pageruns import SCHEMA, Lines, dicts, gives, run_pages, tap_of, written
 import burler
 from burler.errors import DeclarationError
 from burler.testing import run_tap
-from support.internals import runtime_run
+from support.runs import run_into
 
 ONE_TWO = [{"id": 1}, {"id": 2}]
 PRETTY = json.dumps([{"id": 1, "any": {"deep": [1, {"x": 2}]}, "n": 1.5}, {"id": 2, "any": [1, 2]}], indent=2).encode()
@@ -354,7 +354,7 @@ def test_big_pages_are_written_before_the_next_is_made():
             out.append(len(sink.rows))
             yield json.dumps([{"id": i, "text": "x" * 300_000}, {"id": i}]).encode()
 
-    assert not runtime_run.run(tap_of(rows), {}, sink).errors
+    assert not run_into(tap_of(rows), {}, sink).errors
     assert out == [0, 2, 4, 6, 8]
 
 

@@ -10,8 +10,7 @@ from taps import FIELDS, ids, make
 
 import burler
 from burler.errors import BurlerError, CatalogError
-from burler.testing import run_tap
-from support.internals import runtime_run
+from burler.testing import discover, run_tap
 
 # ---- catalogs of others ----------------------------------------------------------------------------------------
 
@@ -80,7 +79,7 @@ def test_select_of_what_is_not_there():
 
 
 def _catalog(tap: burler.Tap, **root: Any) -> dict[str, Any]:
-    wire = runtime_run.discover(tap, {}).to_wire()
+    wire = discover(tap, {}).to_wire()
     for stream in wire["streams"]:
         stream["metadata"][0]["metadata"].update(root)
     return wire

@@ -11,8 +11,7 @@ from tapprocess import python, write_tap
 
 import burler
 from burler.errors import BurlerError, ConfigError, DeclarationError
-from burler.testing import run_tap
-from support.internals import runtime_run
+from burler.testing import discover, run_tap
 
 FIELDS: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "integer"}}}
 
@@ -60,7 +59,7 @@ def test_it_is_not_made_if_nobody_asks():
     tap = tap_of()
     tap.client(lambda: pytest.fail("made"))
     assert run_tap(tap).records("rows")
-    assert list(runtime_run.discover(tap, {}).entries) == ["rows"]
+    assert list(discover(tap, {}).entries) == ["rows"]
 
 
 def test_the_client_is_made_once_where_many_ask_at_once():
@@ -181,7 +180,7 @@ def test_the_client_is_closed_after_a_discovery_that_fails():
     tap.client(lambda: client)
     tap.metadata("rows")(lambda client: 1 / 0)
     with pytest.raises(DeclarationError):
-        runtime_run.discover(tap, {})
+        discover(tap, {})
     assert client.closed == 1
 
 
@@ -221,7 +220,7 @@ def test_a_schema_function_of_several_streams_is_called_once():
     for name in ("a", "b"):
         tap.schema(name)(schemas)
         tap.sync(name)(lambda: [])
-    entries = runtime_run.discover(tap, {}).entries
+    entries = discover(tap, {}).entries
     assert [entries[name].schema["description"] for name in ("a", "b")] == ["a", "b"]
     assert calls == [1]
 
@@ -241,8 +240,8 @@ def test_a_catalog_that_failed_is_not_kept():
     with pytest.raises(
         DeclarationError, match=r"stream 'rows'.*its schema function \(.*\) failed: ConnectionError: down"
     ):
-        runtime_run.discover(tap, {})
-    assert list(runtime_run.discover(tap, {}).entries) == ["rows"]
+        discover(tap, {})
+    assert list(discover(tap, {}).entries) == ["rows"]
 
 
 def test_what_describes_a_stream_may_ask_the_running_tap():
@@ -256,7 +255,7 @@ def test_what_describes_a_stream_may_ask_the_running_tap():
         assert tap.get_bookmark() is None
         return {"type": "object", "properties": {name: {"type": "integer"} for name in tap.client.get("fields")}}
 
-    assert list(runtime_run.discover(tap, {"fields": ["id", "x"]}).entries["rows"].schema["properties"]) == ["id", "x"]
+    assert list(discover(tap, {"fields": ["id", "x"]}).entries["rows"].schema["properties"]) == ["id", "x"]
 
 
 def test_two_sessions_of_a_tap_share_nothing():
@@ -346,13 +345,13 @@ def test_a_class_that_can_not_be_made_says_why():
 @pytest.mark.parametrize("error", [ValueError("boom"), SystemExit(3), RecursionError()])
 def test_what_describes_a_stream_and_fails_makes_one_error(error: BaseException):
     with pytest.raises(DeclarationError, match=r"its schema function \(.*:\d+\) failed: ") as caught:
-        runtime_run.discover(raising(error), {})
+        discover(raising(error), {})
     assert type(error).__name__ in str(caught.value)
 
 
 def test_a_keyboard_interrupt_comes_through():
     with pytest.raises(KeyboardInterrupt):
-        runtime_run.discover(raising(KeyboardInterrupt()), {})
+        discover(raising(KeyboardInterrupt()), {})
 
 
 def raising(error: BaseException) -> burler.Tap:

@@ -13,7 +13,8 @@ import pytest
 import burler
 from burler.errors import StorageError
 from burler.testing import run_tap
-from support.internals import memory_sink, runtime_run, signals
+from support.internals import memory_sink, signals
+from support.runs import run_into
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
 
@@ -53,7 +54,7 @@ def test_a_signal_between_user_code_waits_for_the_page(at: int, currently: str, 
     stopper = signals.Stopper()
     tap = make(a=lambda: [{"id": 1}, {"id": 2}], b=lambda: [{"id": 9}])
     sink = SignalAt(stopper, at)
-    result = runtime_run.run(tap, {}, sink, stopper=stopper)
+    result = run_into(tap, {}, sink, stopper=stopper)
     assert result.stopped_by == signal.SIGTERM
     assert result.exit_code == 0
     last = [m["value"] for m in sink.messages if m["type"] == "STATE"][-1]
@@ -158,7 +159,7 @@ def test_a_wake_for_a_stream_that_has_ended_does_not_stop_the_next_one():
                 stopper.wake()
 
     sink = Late()
-    result = runtime_run.run(make(a=lambda: [{"id": 1}], b=lambda: [{"id": 2}]), {}, sink, stopper=stopper)
+    result = run_into(make(a=lambda: [{"id": 1}], b=lambda: [{"id": 2}]), {}, sink, stopper=stopper)
     assert sink.messages[2]["type"] == "STATE"
     assert result.rows == {"a": 1, "b": 1}
     assert sink.messages[-1]["value"] == {"bookmarks": {"a": {"id": 1}, "b": {"id": 2}}}
@@ -176,7 +177,7 @@ def test_a_sink_that_fails_while_user_code_blocks_ends_the_run():
     sink = Full()
     begun = time.monotonic()
     with pytest.raises(StorageError, match="disk full"):
-        runtime_run.run(make(a=rows, b=lambda: []), {"page_max_age_seconds": 0.05}, sink)
+        run_into(make(a=rows, b=lambda: []), {"page_max_age_seconds": 0.05}, sink)
     assert time.monotonic() - begun < 5
     assert sink.closed
     assert [m["type"] for m in sink.messages if m["type"] == "STATE"] == []
@@ -191,7 +192,7 @@ def test_nothing_is_written_after_the_sink_has_failed():
 
     sink = Full()
     with pytest.raises(StorageError):
-        runtime_run.run(make(a=lambda: [{"id": 1}], b=lambda: [{"id": 1}]), {}, sink)
+        run_into(make(a=lambda: [{"id": 1}], b=lambda: [{"id": 1}]), {}, sink)
     assert [m["type"] for m in sink.messages] == ["SCHEMA", "RECORD"]
 
 
@@ -212,7 +213,7 @@ def test_a_sink_that_fails_once_gets_nothing_more_least_of_all_a_state():
 
     sink = Hiccup()
     with pytest.raises(OSError, match="hiccup"):
-        runtime_run.run(make(a=rows, b=rows), {"page_max_rows": 50}, sink)
+        run_into(make(a=rows, b=rows), {"page_max_rows": 50}, sink)
     assert [m["type"] for m in sink.messages] == ["SCHEMA", *["RECORD"] * 10]  # the first page
 
 
@@ -284,7 +285,7 @@ def test_a_stop_between_small_streams_leaves_no_state_behind():
     names = [f"s{number:02}" for number in range(30)]
     old = {"bookmarks": {f"old{number}": {"id": "x" * 30} for number in range(60)}}
     sink = SignalAt(stopper, at=2 * 10)
-    runtime_run.run(make(**{name: lambda: [{"id": 1}] for name in names}), {}, sink, state=old, stopper=stopper)
+    run_into(make(**{name: lambda: [{"id": 1}] for name in names}), {}, sink, state=old, stopper=stopper)
     out = {message["stream"] for message in sink.messages if message["type"] == "RECORD"}
     states = [message["value"] for message in sink.messages if message["type"] == "STATE"]
     assert 0 < len(out) < 30

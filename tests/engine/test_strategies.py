@@ -13,7 +13,8 @@ from taps import ids, make
 import burler
 from burler.singer.messages import Message, State
 from burler.testing import run_tap
-from support.internals import memory_sink, runtime_run
+from support.internals import memory_sink
+from support.runs import run_into
 
 WAIT = 20.0
 
@@ -64,7 +65,7 @@ def test_every_seconds_even_while_the_function_blocks():
         came.append(sink.messages[-1]["value"])
         yield from ids(4)
 
-    runtime_run.run(one(rows, "every_seconds(0.05)"), {"page_max_age_seconds": 0.02}, sink)
+    run_into(one(rows, "every_seconds(0.05)"), {"page_max_age_seconds": 0.02}, sink)
     assert came == [True, {"bookmarks": {"a": {"id": 3}}, "currently_syncing": "a"}]
 
 

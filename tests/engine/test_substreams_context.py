@@ -11,8 +11,7 @@ from families import CHILD, GRANDCHILD, PARENT, parents_of, three_levels
 
 import burler
 from burler.errors import DeclarationError
-from burler.testing import TapRun, run_tap, without_times
-from support.internals import runtime_run
+from burler.testing import TapRun, discover, run_tap, without_times
 
 # ---- context, bookmark and state of each ------------------------------------------------------------
 
@@ -141,7 +140,7 @@ def activations(run: TapRun) -> list[str]:
 
 
 def method_in_catalog(tap: burler.Tap, stream: str) -> str:
-    return runtime_run.discover(tap, {}).entries[stream].replication_method or ""
+    return discover(tap, {}).entries[stream].replication_method or ""
 
 
 def test_children_are_replicated_as_their_parent_is():
@@ -185,7 +184,7 @@ def test_a_method_that_the_user_chooses_for_the_parent_holds_of_its_children():
     tap, parents = parents_of(2)
     parents.metadata({"": {"valid-replication-keys": ["key", "id"]}})
     parents.substream("children", schema=CHILD).sync(lambda parent: [{"id": 1, "parent": parent["id"]}])
-    catalog = runtime_run.discover(tap, {}).to_wire()
+    catalog = discover(tap, {}).to_wire()
     for entry in catalog["streams"]:
         entry["metadata"][0]["metadata"]["selected"] = True
     catalog["streams"][0]["metadata"][0]["metadata"] |= {"replication-method": "INCREMENTAL", "replication-key": "key"}
@@ -200,7 +199,7 @@ def test_metadata_that_calls_a_child_of_an_incremental_stream_a_full_table_is_re
     children.sync(lambda parent: [])
     children.metadata({"": {"forced-replication-method": "FULL_TABLE"}})
     with pytest.raises(DeclarationError, match=r"stream 'children'.*FULL_TABLE.*'parents'"):
-        runtime_run.discover(tap, {})
+        discover(tap, {})
 
 
 def test_an_emitted_stream_may_be_a_full_table_where_its_author_says_so():
@@ -217,7 +216,7 @@ def test_an_emitted_stream_may_be_a_full_table_where_its_author_says_so():
 @pytest.mark.parametrize("options", [{}, {"replication_key": "key", "order": "asc"}])
 def test_the_taps_own_catalog_gives_the_same_run(options: dict[str, Any]):
     tap = three_levels(**options)
-    catalog = runtime_run.discover(tap, {}).to_wire()
+    catalog = discover(tap, {}).to_wire()
     for entry in catalog["streams"]:
         entry["metadata"][0]["metadata"]["selected"] = True
     catalog["streams"].reverse()  # the order is the tap's own affair

@@ -43,10 +43,9 @@ class Null:
     def close(self, *, complete): pass
 
 if __name__ == "__main__":
-    from support.internals import runtime_run
-    run = runtime_run.run
+    from support.runs import run_into
     sink = Null()
-    run(tap, {"parents": int(sys.argv[1])}, sink)
+    run_into(tap, {"parents": int(sys.argv[1])}, sink)
     print(sink.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
@@ -78,8 +77,7 @@ def test_many_big_parents_take_little_memory(tmp_path: Path):
 BIG_ROWS = """
 import json, resource, sys
 import burler
-from support.internals import runtime_run
-run = runtime_run.run
+from support.runs import run_into
 
 tap = burler.tap("tap-big")
 
@@ -102,7 +100,7 @@ class Null:
     def close(self, *, complete): pass
 
 sink = Null()
-run(tap, {}, sink)
+run_into(tap, {}, sink)
 print(json.dumps({"rows": sink.rows, "kilobytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 """
 

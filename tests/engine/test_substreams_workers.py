@@ -13,7 +13,8 @@ from families import CHILD, PARENT
 
 import burler
 from burler.testing import run_tap
-from support.internals import memory_sink, runtime_run
+from support.internals import memory_sink
+from support.runs import run_into
 
 PARTS = range(4)
 EVERYTHING = {10 * number + key for number in PARTS for key in range(3)}
@@ -89,7 +90,7 @@ def test_calls_that_were_left_out_hold_a_partition_that_ends_before_the_failure_
 
     sink = memory_sink.MemorySink()
     config = {"page_max_rows": 1, "page_max_age_seconds": 600.0, "max_failures": 0, "parent_buffer_rows": 1}
-    assert_the_rest_comes(runtime_run.run(partitioned(children, others, began), config, sink), sink)
+    assert_the_rest_comes(run_into(partitioned(children, others, began), config, sink), sink)
 
 
 @pytest.mark.parametrize("page", [1, 1000])
@@ -114,7 +115,7 @@ def test_rows_that_wait_while_their_substream_ends_elsewhere_hold_their_partitio
             two.wait(PATIENCE_SECONDS)  # each of the two has a thread
 
     config = {"page_max_rows": page, "page_max_age_seconds": 600.0}
-    result = runtime_run.run(partitioned(children, others, began), config, sink)
+    result = run_into(partitioned(children, others, began), config, sink)
     assert written == [True]
     assert_the_rest_comes(result, sink)
 

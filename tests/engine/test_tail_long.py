@@ -17,7 +17,8 @@ import tapprocess
 
 import burler
 from burler.testing import FakeClock
-from support.internals import memory_sink, runtime_run
+from support.internals import memory_sink
+from support.runs import run_into
 
 BENCH = Path(__file__).parents[1] / "bench"
 DAY, STATE_SECONDS = 86_400, 600
@@ -122,7 +123,7 @@ def day():
     sink = Stamped(clock)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("random.random", random.Random(1).random)  # the waits after failures
-        result = runtime_run.run(tap, {**SETTINGS, "tail_max_seconds": DAY}, sink, clock=clock)
+        result = run_into(tap, {**SETTINGS, "tail_max_seconds": DAY}, sink, clock=clock)
     return sink, result, seen, clock
 
 
@@ -257,7 +258,7 @@ def test_memory_is_the_same_after_two_hours_and_after_six():
         settings = {**SETTINGS, "tail_max_seconds": 6 * 3600, "new_record_polling_interval_ms": 20_000}
         # Without those that fail, and those with more and more keys in partitions: the newest errors and the last row
         # of each key are kept, up to a number of them.
-        runtime_run.run(tap, settings, Counting(clock), clock=clock, select="orders,lines,stock,prices,watch")
+        run_into(tap, settings, Counting(clock), clock=clock, select="orders,lines,stock,prices,watch")
     finally:
         tracemalloc.stop()
         logging.disable(logging.NOTSET)

@@ -9,8 +9,7 @@ import pytest
 
 import burler
 from burler.errors import CatalogError
-from burler.testing import FakeClock, run_tap
-from support.internals import runtime_run
+from burler.testing import FakeClock, discover, run_tap
 
 INTERVAL, AGE = "new-record-polling-interval-ms", "max-full-table-age-seconds"
 SCHEMA = {"type": "object", "properties": {"id": {"type": "integer"}, "at": {"type": "integer"}}}
@@ -135,7 +134,7 @@ def test_the_keys_are_not_in_a_catalog_that_is_discovered():
     tap = burler.tap("tap-x")
     options: Any = {"new_record_polling_interval_ms": 5000, "max_full_table_age_seconds": 7}
     tap.sync("a", key_properties="id", schema=SCHEMA, **options)(lambda: [])
-    wire = runtime_run.discover(tap, {}).to_wire()
+    wire = discover(tap, {}).to_wire()
     keys = {key for stream in wire["streams"] for one in stream["metadata"] for key in one["metadata"]}
     assert "table-key-properties" in keys
     assert not keys & {INTERVAL, AGE}

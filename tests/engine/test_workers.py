@@ -13,7 +13,8 @@ from parts import FIELDS, given, key_of, marks, never_ahead, numbers, partitione
 import burler
 from burler.errors import PartialError
 from burler.testing import run_tap
-from support.internals import memory_sink, runtime_run
+from support.internals import memory_sink
+from support.runs import run_into
 
 WAIT = 20.0  # seconds after which a test has failed
 ABCDEFGH = "abcdefgh"
@@ -180,7 +181,7 @@ def test_rows_of_a_thread_whose_function_blocks_come_out():
         yield row(partition["account"], 10)
 
     tap = partitioned("abc", rows, workers=3, bookmark_strategy="every_seconds(0.01)")
-    runtime_run.run(tap, {"page_max_age_seconds": 0.02}, sink)
+    run_into(tap, {"page_max_age_seconds": 0.02}, sink)
     assert sorted(came) == list("abc")
 
 

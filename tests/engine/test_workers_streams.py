@@ -14,7 +14,8 @@ import burler
 from burler.errors import StorageError
 from burler.singer.messages import Message, Records
 from burler.testing import FakeClock, run_tap
-from support.internals import memory_sink, runtime_run, signals
+from support.internals import memory_sink, signals
+from support.runs import run_into
 
 WAIT = 20.0
 
@@ -195,7 +196,7 @@ def test_an_error_of_the_sink_in_any_thread_ends_the_run(workers: int, in_main: 
     sink = Failing(in_main=in_main)
     begun = time.monotonic()
     with pytest.raises(StorageError, match="the disk is full"):
-        runtime_run.run(streams(6, rows), {"workers": workers, "page_max_rows": 5}, sink)
+        run_into(streams(6, rows), {"workers": workers, "page_max_rows": 5}, sink)
     assert time.monotonic() - begun < WAIT
     assert sink.closed
     while any(thread.name.startswith("burler-stream") for thread in threading.enumerate()):

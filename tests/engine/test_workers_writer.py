@@ -11,7 +11,8 @@ from parts import numbers, partitioned, row
 from burler.errors import StorageError
 from burler.singer.messages import Message, Records
 from burler.testing import run_tap
-from support.internals import memory_sink, runtime_run
+from support.internals import memory_sink
+from support.runs import run_into
 
 WAIT = 20.0  # seconds after which a test has failed
 ABCDEFGH = "abcdefgh"
@@ -64,9 +65,7 @@ def test_a_slow_writer_bounds_what_is_in_memory():
     ahead: list[int] = []
     looking = threading.Thread(target=look)
     looking.start()
-    result = runtime_run.run(
-        partitioned("0123", rows, workers=4), {"page_max_rows": 500, "page_max_age_seconds": 0.1}, sink
-    )
+    result = run_into(partitioned("0123", rows, workers=4), {"page_max_rows": 500, "page_max_age_seconds": 0.1}, sink)
     looking.join()
     assert result.rows == {"rows": 80_000}
     assert max(ahead) <= 2 * 500
@@ -116,7 +115,7 @@ def test_an_error_of_the_sink_ends_the_run_and_nothing_is_written_after_it(on_ma
     tap = partitioned(ABCDEFGH, rows, workers=4, bookmark_strategy="on_page")
     begun = time.monotonic()
     with pytest.raises(StorageError, match="the disk is full"):
-        runtime_run.run(tap, {"page_max_rows": 10, "page_max_age_seconds": 0.02}, sink)
+        run_into(tap, {"page_max_rows": 10, "page_max_age_seconds": 0.02}, sink)
     assert time.monotonic() - begun < WAIT
     assert sink.closed
     deadline = time.monotonic() + WAIT

@@ -105,7 +105,7 @@ def _as_above(session: Session, spec: StreamSpec, specs: Mapping[str, StreamSpec
     above = line_of(spec, specs)[1:]
     if spec.replication_method != FULL_TABLE or all(one.replication_method == FULL_TABLE for one in above):
         return spec
-    emitter = session.declared.get(spec.emitted_by or "")
+    emitter = session.app.streams.get(spec.emitted_by or "")
     if emitter is not None and len(above) == 1 and emitter.replication_method != FULL_TABLE:
         return spec
     return replace(spec, replication_method=INCREMENTAL)
@@ -116,7 +116,7 @@ def _streams(session: Session, gaps: list[str]) -> list[_Found]:
     discovered = _discovered(session)
     generated: dict[Any, Any] = {}
     found: list[_Found] = []
-    for name, spec in session.declared.items():
+    for name, spec in session.app.streams.items():
         if spec.is_pattern:
             continue
         entry = discovered.pop(name, None)
@@ -124,13 +124,13 @@ def _streams(session: Session, gaps: list[str]) -> list[_Found]:
             if entry is not None:
                 spec = _with_entry(spec, entry)
             found.append(_Found(spec, _raw_schema(session, spec, generated, entry), entry))
-    patterns = [spec for spec in session.declared.values() if spec.is_pattern]
+    patterns = [spec for spec in session.app.streams.values() if spec.is_pattern]
     given: dict[str, Mapping[str, Any]] = {}
     for pattern in patterns:
         with _gathered(gaps, pattern):
             given[pattern.tap_stream_id] = _mapping_of(session, pattern, generated)
         for name in given.get(pattern.tap_stream_id, ()):
-            if name not in session.declared and like(name, pattern.tap_stream_id):
+            if name not in session.app.streams and like(name, pattern.tap_stream_id):
                 discovered.setdefault(name, CatalogEntry(name, name, {}))
     nobodys: list[str] = []
     for name, entry in discovered.items():
@@ -152,19 +152,19 @@ def _found_by_pattern(pattern: StreamSpec, name: str, entry: CatalogEntry, given
 
 
 def _nobody_syncs(session: Session, names: list[str]) -> str:
-    function = session.tap.functions["discover"]
+    function = session.app.discover
     what = f"stream '{names[0]}'" if len(names) == 1 else f"streams {some(names, 10)}"
     return (
-        f"{session.tap.name}: discovery ({function.place if function else ''}) finds {what}, which "
+        f"{session.app.name}: discovery ({function.place if function else ''}) finds {what}, which "
         f"nothing syncs. Declare @tap.sync({names[0]!r}), or @tap.sync('*') for all that are found."
     )
 
 
 def _discovered(session: Session) -> dict[str, CatalogEntry]:
-    function = session.tap.functions["discover"]
+    function = session.app.discover
     if function is None:
         return {}
-    what = f"{session.tap.name}: the discover function"
+    what = f"{session.app.name}: the discover function"
     made = session.guarded(
         lambda: session.invoke(function, session.given(), stream=""),
         run=session.describing("discover"),

@@ -106,7 +106,7 @@ def _field(session: Session, spec: StreamSpec, crumb: tuple[str, ...], node: Any
     place = f"{where}, field {breadcrumb}" if crumb else where
 
     def check(key: str, value: Any, level: int) -> tuple[str, Any]:
-        return check_key(key, value, tap_name=session.tap.name, level=level, place=place)
+        return check_key(key, value, tap_name=session.app.name, level=level, place=place)
 
     return FieldMetadata(breadcrumb, node if isinstance(node, Mapping) else {}, check=check)
 

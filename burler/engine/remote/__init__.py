@@ -2,8 +2,9 @@
 
 ::
 
-    ref = AppRef.of(tap)                                   # on the driver; it can be pickled
-    parts = parts_of(tap, "tickets", config=config, state=state)
+    ref = AppRef.of(tap)                                   # on the driver; it can be pickled (burler.declare.appref)
+    app = tap.seal()
+    parts = parts_of(app, "tickets", config=config, state=state)
     end = run_part(ref.load(), part, config=config, state=state, sink=sink)   # anywhere
     state = merge_states(state, ends)                      # on the driver
 
@@ -14,7 +15,6 @@ table has one version, chosen when its parts are found; it counts once all of th
 
 from __future__ import annotations
 
-from burler.engine.remote.appref import AppRef
 from burler.engine.remote.ends import PartEnd, PartError
 from burler.engine.remote.merging import Merge, merge_states
 from burler.engine.remote.parts import Part, Shared, Table
@@ -22,7 +22,6 @@ from burler.engine.remote.planning import Planning, parts_of
 from burler.engine.remote.running import run_part
 
 __all__ = [
-    "AppRef",
     "Merge",
     "Part",
     "PartEnd",

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from burler.config.loading import Loaded
-from burler.declare.tap import Tap
+from burler.declare.app import App
 from burler.engine.catalog.plan import PlannedRun, make_plan
 from burler.engine.remote.parts import Part, Shared, Table
 from burler.engine.run.partition_source import PartitionSource
@@ -34,7 +34,7 @@ class Planning:
     """The plan of a run whose parts are run elsewhere. Safe among threads.
 
     Args:
-        config, catalog, state, select: as those of ``burler.engine.run.run.run``.
+        config, catalog, state, select: as those of a run.
         settings: in place of those that the config holds.
 
     Attributes:
@@ -47,7 +47,7 @@ class Planning:
 
     def __init__(
         self,
-        tap: Tap,
+        app: App,
         config: Mapping[str, Any] | Loaded,
         *,
         catalog: Any = None,
@@ -55,7 +55,7 @@ class Planning:
         select: str | None = None,
         settings: Callable[[Settings], Settings] = lambda settings: settings,
     ) -> None:
-        session, own = prepare(tap, config)
+        session, own = prepare(app, config)
         self._session = session
         try:
             # A part comes to its end; whoever runs it knows of no tail.
@@ -77,7 +77,7 @@ class Planning:
         self._plan = {planned.spec.tap_stream_id: planned for planned in plan}
         self._engine = Engine(session, plan, _Nowhere(), catalog=given or found, state=started, settings=self.settings)
         self._lock = threading.Lock()
-        self.tap_id = self.settings.tap_id or tap.name
+        self.tap_id = self.settings.tap_id or app.name
 
     @property
     def state(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class Planning:
 
 
 def parts_of(
-    tap: Tap,
+    app: App,
     stream: str,
     *,
     config: Mapping[str, Any] | Loaded,
@@ -155,7 +155,7 @@ def parts_of(
         UsageError: config, catalog, state or the tap's declarations are wrong; there is no such stream.
         StreamError: its partitions function failed.
     """
-    planning = Planning(tap, config, catalog=catalog, state=state, select=select)
+    planning = Planning(app, config, catalog=catalog, state=state, select=select)
     try:
         return planning.parts(stream)
     finally:

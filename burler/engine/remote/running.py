@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from burler.config.loading import Loaded
-from burler.declare.tap import Tap
+from burler.declare.app import App
 from burler.engine.catalog.plan import make_plan
 from burler.engine.remote.ends import PartEnd, errors_of
 from burler.engine.remote.parts import Part
@@ -27,7 +27,7 @@ from burler.sinks.base import Sink
 
 
 def run_part(
-    tap: Tap,
+    app: App,
     part: Part,
     *,
     config: Mapping[str, Any] | Loaded,
@@ -42,7 +42,7 @@ def run_part(
     """Run one part into a sink, which is closed; STATEs that come on the way speak of this part alone.
 
     Args:
-        config, catalog, state, select, limit: as those of ``engine.run.run.run``, and the same for which the parts
+        config, catalog, state, select, limit: as those of a run, and the same for which the parts
             were found.
         settings: in place of those that the config holds.
 
@@ -51,7 +51,7 @@ def run_part(
         OutputClosed, StorageError, DataError: the sink failed. Errors of the stream stand in ``PartEnd.errors``.
     """
     check_limit(limit)
-    session, own = prepare(tap, config)
+    session, own = prepare(app, config)
     begun = time.monotonic()
     task: list[tuple[SyncRun, Task]] = []
     try:

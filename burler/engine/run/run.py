@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from burler import logs
 from burler.clock import Clock
 from burler.config.loading import Loaded
 from burler.config.watched import hide
 from burler.config.writeback import ConfigFiles
+from burler.declare.app import App
 from burler.declare.classes import Stream
 from burler.declare.spec import StreamSpec
-from burler.declare.tap import Tap
 from burler.engine.catalog.plan import PlannedRun, make_plan
 from burler.engine.run.session import Session
 from burler.engine.run.signals import Stopper
@@ -46,7 +46,7 @@ TEST_ROWS = 5
 """Rows of each stream that ``--test`` takes."""
 
 
-def prepare(tap: Tap, config: Mapping[str, Any] | Loaded) -> tuple[Session, Settings]:
+def prepare(app: App, config: Mapping[str, Any] | Loaded) -> tuple[Session, Settings]:
     """Check a config and open a session. What the tap changes in a config that was loaded from files goes back
     into them.
 
@@ -55,35 +55,35 @@ def prepare(tap: Tap, config: Mapping[str, Any] | Loaded) -> tuple[Session, Sett
         DeclarationError: the tap's declarations have gaps, or there is no stream.
     """
     loaded = config if isinstance(config, Loaded) else Loaded(dict(config))
-    marked = tap.config_form.secret_paths
+    marked = app.config_form.secret_paths
     hide(loaded.config, marked=marked)
-    if not tap.seal() and tap.functions["discover"] is None:
-        raise _no_streams(tap)
-    checked, settings = _check(tap, loaded)
+    if not app.streams and app.discover is None:
+        raise _no_streams(app)
+    checked, settings = _check(app, loaded)
     log_settings.follow(settings)
     hide(checked, marked=marked, more=True)
-    return Session(tap, checked, files=ConfigFiles(loaded, checked) if loaded is config else None), settings
+    return Session(app, checked, files=ConfigFiles(loaded, checked) if loaded is config else None), settings
 
 
-def _check(tap: Tap, loaded: Loaded) -> tuple[dict[str, Any], Settings]:
-    problems = [f"{tap.name}: {sentence}" for sentence in loaded.problems]
+def _check(app: App, loaded: Loaded) -> tuple[dict[str, Any], Settings]:
+    problems = [f"{app.name}: {sentence}" for sentence in loaded.problems]
     checked, settings = dict(loaded.config), Settings()
     try:
-        checked = tap.config_form.check(loaded.config, tap_name=tap.name)
+        checked = app.config_form.check(loaded.config, tap_name=app.name)
     except ConfigError as error:
         problems.append(str(error))
     try:
-        settings = read_settings({**loaded.config, **checked}, loaded.variables, own=tap.config_form.keys)
+        settings = read_settings({**loaded.config, **checked}, loaded.variables, own=app.config_form.keys)
     except ConfigError as error:
-        problems.append(f"{tap.name}: {error}")
+        problems.append(f"{app.name}: {error}")
     if problems:
         raise ConfigError("\n  ".join(problems))
     return checked, settings
 
 
-def discover(tap: Tap, config: Mapping[str, Any] | Loaded) -> Catalog:
+def discover(app: App, config: Mapping[str, Any] | Loaded) -> Catalog:
     """The tap's catalog."""
-    session, _settings = prepare(tap, config)
+    session, _settings = prepare(app, config)
     try:
         return session.catalog()
     finally:
@@ -96,7 +96,7 @@ def _close_for_a_while(session: Session) -> None:
     closing.start()
     closing.join(_CLOSE_SECONDS)
     if closing.is_alive():
-        logger.warning("%s: its client is not closed after %.0f s; it is left behind", session.tap.name, _CLOSE_SECONDS)
+        logger.warning("%s: its client is not closed after %.0f s; it is left behind", session.app.name, _CLOSE_SECONDS)
 
 
 def close(session: Session, *, tail: bool = False) -> None:
@@ -107,51 +107,8 @@ def close(session: Session, *, tail: bool = False) -> None:
         else:
             session.close()
     except Exception as error:
-        logger.warning("%s: its client raised when it was closed: %s", session.tap.name, logs.short(error))
+        logger.warning("%s: its client raised when it was closed: %s", session.app.name, logs.short(error))
     session.save_config(last=True)
-
-
-class RunOptions(TypedDict, total=False):
-    """What a run may be told beside config and sink.
-
-    Keys:
-        catalog: a catalog as a plain dict; None selects everything.
-        state: the value of a STATE.
-        select: patterns of streams and fields.
-        stopper: what signals and tests stop the run with.
-        limit: rows of each stream, at the most, to look at. Such a run writes no STATE and no ACTIVATE_VERSION, and the
-            result's state is the one given: it leaves rows out, and a bookmark must not pass them.
-        schemas_only: SCHEMA messages only; no sync function is called.
-        report: what is to hold how the run went.
-        clock: what tells the time; a test may have one of its own.
-        watching: shows how a tail goes on, while it is entered.
-    """
-
-    catalog: Any
-    state: dict[str, Any] | None
-    select: str | None
-    stopper: Stopper | None
-    limit: int | None
-    schemas_only: bool
-    report: Report | None
-    clock: Clock | None
-    watching: Callable[[TailWatch], AbstractContextManager[object]] | None
-
-
-def run(tap: Tap, config: Mapping[str, Any] | Loaded, sink: Sink, **options: Unpack[RunOptions]) -> SyncResult:
-    """Sync the selected streams into a sink.
-
-    Args:
-        config: a config, or one with the files it was loaded from (``burler.config.loading``).
-        options: see ``RunOptions``.
-
-    Raises:
-        UsageError: config, catalog, state or the tap's declarations are wrong; nothing was written.
-        OutputClosed, StorageError, LockLost, DataError: the sink failed.
-    """
-    check_limit(options.get("limit"))
-    session, settings = prepare(tap, config)
-    return run_session(session, settings, sink, **options)
 
 
 def run_session(
@@ -169,14 +126,32 @@ def run_session(
     clock: Clock | None = None,
     watching: Callable[[TailWatch], AbstractContextManager[object]] | None = None,
 ) -> SyncResult:
-    """As :func:`run`, with what :func:`prepare` gave: the settings may have been needed to open the sink."""
+    """Sync the selected streams into a sink.
+
+    Args:
+        session, settings: what :func:`prepare` gave; the settings may have been needed to open the sink.
+        catalog: a catalog as a plain dict; None selects everything.
+        state: the value of a STATE.
+        select: patterns of streams and fields.
+        stopper: what signals and tests stop the run with.
+        limit: rows of each stream, at the most, to look at. Such a run writes no STATE and no ACTIVATE_VERSION, and the
+            result's state is the one given: it leaves rows out, and a bookmark must not pass them.
+        schemas_only: SCHEMA messages only; no sync function is called.
+        report: what is to hold how the run went.
+        clock: what tells the time; a test may have one of its own.
+        watching: shows how a tail goes on, while it is entered.
+
+    Raises:
+        UsageError: catalog, state or the tap's declarations are wrong; nothing was written.
+        OutputClosed, StorageError, LockLost, DataError: the sink failed.
+    """
     log_settings.follow(settings)
     tail = settings.tail and limit is None and not schemas_only
     stopper = stopper or Stopper()
     begun = time.monotonic()
     status, code = "failed", None
     if report is not None:
-        report.begin(session.tap.name)
+        report.begin(session.app.name)
     stack = ExitStack()
     try:
         state = st.check_state(state)
@@ -185,7 +160,7 @@ def run_session(
         given = None if catalog is None else catalog_from_wire(catalog)
         plans = partial(_plan, session, settings, given=given, select=select, state=state, tail=tail)
         plan = plans(own)
-        _announce(session.tap, plan, own, limit, state)
+        _announce(session.app, plan, own, limit, state)
         if schemas_only:
             write_schemas(plan, sink)
             status = "succeeded"
@@ -213,7 +188,7 @@ def run_session(
         return result
     finally:
         stack.close()
-        _tell_end(session.tap, sink, report, status, code, time.monotonic() - begun)
+        _tell_end(session.app, sink, report, status, code, time.monotonic() - begun)
         close(session, tail=tail)
 
 
@@ -233,11 +208,11 @@ def _again(
     return plans(own), given or own
 
 
-def _no_streams(tap: Tap) -> DeclarationError:
+def _no_streams(app: App) -> DeclarationError:
     forgotten = [cls.__name__ for cls in Stream.__subclasses__() if not cls.__name__.startswith("_")]
     hint = f"Put @tap.stream above class {forgotten[0]}. " if forgotten else ""
     return DeclarationError(
-        f"{tap.name} ({tap.place}): declares no stream. {hint}A stream is a function with @tap.sync('contacts')."
+        f"{app.name} ({app.place}): declares no stream. {hint}A stream is a function with @tap.sync('contacts')."
     )
 
 
@@ -253,25 +228,25 @@ def check_limit(limit: int | None) -> None:
         )
 
 
-def _announce(tap: Tap, plan: tuple[PlannedRun, ...], own: Catalog, limit: int | None, state: dict[str, Any]) -> None:
+def _announce(app: App, plan: tuple[PlannedRun, ...], own: Catalog, limit: int | None, state: dict[str, Any]) -> None:
     names = ", ".join(stream.tap_stream_id for planned in plan for stream in planned.streams)
-    logger.info("%s: start (sync), streams: %s", tap.name, names or "none selected")
+    logger.info("%s: start (sync), streams: %s", app.name, names or "none selected")
     if limit is not None:
-        logger.info("%s: at most %s of each stream, and no STATE", tap.name, counted(limit, "row"))
+        logger.info("%s: at most %s of each stream, and no STATE", app.name, counted(limit, "row"))
     if not plan:
-        pushed = any(spec.sync is None and spec.tail is not None for spec in tap.seal().values())
+        pushed = any(spec.sync is None and spec.tail is not None for spec in app.streams.values())
         more = " Those that have a tail function alone come with --tail." if pushed else ""
-        logger.warning("%s: no stream is selected. Select some in the catalog or with --select.%s", tap.name, more)
+        logger.warning("%s: no stream is selected. Select some in the catalog or with --select.%s", app.name, more)
     for remark in unread(plan, own.entries, state):
         logger.warning("%s", remark)
 
 
-def _tell_end(tap: Tap, sink: Sink, report: Report | None, status: str, code: int | None, seconds: float) -> None:
+def _tell_end(app: App, sink: Sink, report: Report | None, status: str, code: int | None, seconds: float) -> None:
     if report is not None:
         report.batch = files_made(sink)
         report.end(status, code)
     metric(JOB_DURATION, round(seconds, 6), job_type="sync", status=status)
-    logger.info("%s: %s, %.1f s", tap.name, status, seconds)
+    logger.info("%s: %s, %.1f s", app.name, status, seconds)
 
 
 def _make_client(session: Session, plan: tuple[PlannedRun, ...]) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from burler.call import call
 from burler.config.writeback import ConfigFiles
 from burler.context import StreamRun, call_bound
+from burler.declare.app import App
 from burler.declare.spec import StreamSpec, UserFunction
-from burler.declare.tap import Tap
 from burler.engine.catalog import discovery
 from burler.engine.run.clients import Clients
 from burler.errors import BurlerError, DeclarationError
@@ -22,25 +22,24 @@ Given = Mapping[str, Callable[[], Any]]
 
 
 class Session:
-    """One use of a tap: its config and, once somebody asks for it, its client and its catalog.
+    """One use of an app: its config and, once somebody asks for it, its client and its catalog.
 
     ``specs`` holds the streams there are: those declared and, once ``catalog`` was asked for, those that
     discovery found. ``watcher`` looks on, if one is set before the first use.
     """
 
-    def __init__(self, tap: Tap, config: dict[str, Any], *, files: ConfigFiles | None = None) -> None:
-        self.tap = tap
+    def __init__(self, app: App, config: dict[str, Any], *, files: ConfigFiles | None = None) -> None:
+        self.app = app
         self.config = config
         self.watcher: Watcher | None = None
         self._files = files
         self._files_lock = threading.Lock()
-        self.declared = tap.seal()
-        self.specs: dict[str, StreamSpec] = {name: spec for name, spec in self.declared.items() if not spec.is_pattern}
+        self.specs: dict[str, StreamSpec] = {name: spec for name, spec in app.streams.items() if not spec.is_pattern}
         self._lock = threading.RLock()
         self._instances: dict[tuple[type, str], Any] = {}
         self._catalog: Catalog | None = None
         self._lines: dict[str, list[StreamSpec]] | None = None
-        self.clients = Clients(self._make_client, tap=tap.name)
+        self.clients = Clients(self._make_client, tap=app.name)
         self.told: dict[int, Any] = {}  # what was said once in this run, by client
 
     def client(self) -> Any:
@@ -53,16 +52,16 @@ class Session:
         return self.clients.get()[1]
 
     def _make_client(self) -> Any:
-        function = self.tap.functions["client"]
+        function = self.app.client
         if function is None:
-            raise DeclarationError(f"{self.tap.name}: a function asks for 'client', but no @tap.client is declared.")
+            raise DeclarationError(f"{self.app.name}: a function asks for 'client', but no @tap.client is declared.")
         try:
             client = call(function.fn, function.names, {"config": lambda: self.config})
         except BurlerError:
             raise
         except (Exception, SystemExit) as error:
             raise BurlerError(
-                f"{self.tap.name}: the client function ({function.place}) failed: {short(error)}"
+                f"{self.app.name}: the client function ({function.place}) failed: {short(error)}"
             ) from error
         self.save_config()
         return client if self.watcher is None else self.watcher.client(client)
@@ -150,7 +149,7 @@ class Session:
 
     def describing(self, stream: str, *, client: Callable[[], Any] | None = None, **more: Any) -> StreamRun:
         """What stands for the running stream while it is described."""
-        return StreamRun(self.tap, stream, config=self.config, client=client or self.client, told=self.told, **more)
+        return StreamRun(self.app.tap, stream, config=self.config, client=client or self.client, told=self.told, **more)
 
     def catalog(self) -> Catalog:
         """The tap's own catalog: schemas without references, metadata written. Made once.

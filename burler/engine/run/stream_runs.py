@@ -39,7 +39,7 @@ def _in_any_task(sync: SyncRun, spec: StreamSpec) -> Callable[..., StreamRun]:
     entry = engine.catalog.entries.get(name)
     return partial(
         StreamRun,
-        engine.session.tap,
+        engine.session.app.tap,
         name,
         selected=line.selected,
         schema=planned.schema if planned else None,
@@ -70,7 +70,7 @@ def run_of_stream(sync: SyncRun) -> StreamRun:
     start_date = engine.settings.start_date
     first = start_date if planned is None else planned.first_bookmark(start_date)
     return StreamRun(
-        engine.session.tap,
+        engine.session.app.tap,
         sync.name,
         bookmark=saved if saved is not None or not keeps_one else first,
         selected=sync.line.selected,

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from burler.config.loading import Loaded
+from burler.declare.appref import AppRef, load_app
 from burler.declare.tap import Tap
 from burler.engine.command.tap_command import TapCommand
-from burler.engine.remote import AppRef, Planning
+from burler.engine.remote import Planning
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import SyncResult
 from burler.errors import UsageError
@@ -94,8 +95,7 @@ def extract(
         else:
             named = settings if tap_id is None else lambda own: replace(settings(own), tap_id=tap_id)
             ref = AppRef.of(app)
-            tap = app if isinstance(app, Tap) else ref.load()
-            planning = Planning(tap, given, catalog=catalog, state=state, select=select, settings=named)
+            planning = Planning(load_app(app), given, catalog=catalog, state=state, select=select, settings=named)
             closing.callback(planning.close)
             target = Target(place, planning.tap_id, planning.settings)
             work = AppWork(ref, planning, target, config=dict(given.config), catalog=catalog, select=select)

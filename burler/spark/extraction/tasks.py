@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 from burler import logs
 from burler.config.watched import clean
-from burler.engine.remote import AppRef, Part, run_part
+from burler.declare.appref import AppRef
+from burler.engine.remote import Part, run_part
 from burler.errors import BurlerError, UsageError
 from burler.lake.store import open_store
 from burler.lake.writing.parts import PartWriter, WrittenFile

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from burler.engine.remote import AppRef, Merge, Part, PartEnd, Planning
+from burler.declare.appref import AppRef
+from burler.engine.remote import Merge, Part, PartEnd, Planning
 from burler.singer import state as st
 from burler.singer.messages import Message, Schema
 from burler.spark.extraction.tasks import PartTask, Target, Task

@@ -14,8 +14,9 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from burler.declare.tap import Tap
-from burler.engine.remote import AppRef, Part, PartEnd, run_part
+from burler.declare.app import App
+from burler.declare.appref import AppRef
+from burler.engine.remote import Part, PartEnd, run_part
 from burler.engine.run.run import close, prepare
 from burler.engine.run.signals import Stopper
 from burler.errors import BatchError, BurlerError, StreamError
@@ -59,12 +60,12 @@ class AppWork:
         Raises:
             BurlerError: the part failed; see ``run_part``.
         """
-        tap, config = load(self.ref), dict(self.config or {})
-        settings = _settings(tap, config)
+        app, config = load(self.ref), dict(self.config or {})
+        settings = _settings(app, config)
 
         def run(sink: ColumnsSink, stopper: Stopper) -> PartEnd:
             return run_part(
-                tap,
+                app,
                 self.part,
                 config=config,
                 catalog=self.catalog,
@@ -82,9 +83,9 @@ class AppWork:
         ended.state = end.state
 
 
-def _settings(tap: Tap, config: Mapping[str, Any]) -> Settings:
+def _settings(app: App, config: Mapping[str, Any]) -> Settings:
     """The tap's, with pages as large as batches: each has its cost, and nothing waits for the rows of one alone."""
-    session, settings = prepare(tap, config)
+    session, settings = prepare(app, config)
     close(session)
     return settings if "page_max_rows" in config else replace(settings, page_max_rows=_MOST_ROWS)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from burler.config.loading import Loaded, load, merged, read_config_file
-from burler.declare.tap import Tap
-from burler.engine.remote import AppRef, Planning
+from burler.declare.app import App
+from burler.declare.appref import AppRef
+from burler.engine.remote import Planning
 from burler.errors import ConfigError
 from burler.spark.source.app import AppWork
 from burler.spark.source.declared import Declared
@@ -17,7 +18,7 @@ from burler.spark.source.foreign import ForeignTap, look, select
 from burler.spark.source.options import Options
 from burler.spark.source.pushdown import Narrowed
 from burler.spark.source.sending import from_text
-from burler.spark.source.sending import load as load_tap
+from burler.spark.source.sending import load as load_app
 from burler.spark.source.tasks import ExecWork, Task
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ class Found:
 
     def _parts(self, options: Options) -> tuple[AppWork, ...]:
         assert self.ref is not None
-        tap = load_tap(self.ref)
-        planning = Planning(tap, dict(self.config or {}), catalog=self.catalog, state=options.state)
+        app = load_app(self.ref)
+        planning = Planning(app, dict(self.config or {}), catalog=self.catalog, state=options.state)
         try:
             root = planning.streams[0]
             started = planning.state
@@ -122,9 +123,9 @@ def _of_app(options: Options) -> Found:
 
     assert options.app is not None
     ref = from_text(options.app)
-    tap = load_tap(ref)
-    loaded = _loaded(tap, options)
-    session, _settings = prepare(tap, loaded)
+    app = load_app(ref)
+    loaded = _loaded(app, options)
+    session, _settings = prepare(app, loaded)
     try:
         own = session.catalog().to_wire()
     finally:
@@ -134,7 +135,7 @@ def _of_app(options: Options) -> Found:
         options.stream,
         options.fields,
         chosen=options.catalog is not None,
-        source=tap.name,
+        source=app.name,
     )
     _check(declared)
     spec = session.specs.get(declared.stream)
@@ -142,12 +143,12 @@ def _of_app(options: Options) -> Found:
     return Found(options, declared, catalog, loaded.config, ref=ref, is_root=is_root)
 
 
-def _loaded(tap: Tap, options: Options) -> Loaded:
+def _loaded(app: App, options: Options) -> Loaded:
     """The config of an app: a file or JSON, and over it the environment of this process, as on the command line.
     Nothing is written back into files: executors have none, and there may be many of them."""
-    loaded = load(options.config_files(), environment=os.environ, tap_name=tap.name, form=tap.config_form)
+    loaded = load(options.config_files(), environment=os.environ, tap_name=app.name, form=app.config_form)
     if loaded.problems:
-        raise ConfigError("; ".join(f"{tap.name}: {sentence}" for sentence in loaded.problems))
+        raise ConfigError("; ".join(f"{app.name}: {sentence}" for sentence in loaded.problems))
     return Loaded(merged(options.config_text(), loaded.config))
 
 

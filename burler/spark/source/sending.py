@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from burler.declare.app import App
+from burler.declare.appref import AppRef
 from burler.declare.tap import Tap
-from burler.engine.remote import AppRef
 from burler.errors import AppError, UsageError
 from burler.singer.messages import encode
 from burler.spark.launch import make_sources_known
@@ -64,7 +65,7 @@ def from_text(text: str) -> AppRef:
         ) from None
 
 
-def load(ref: AppRef) -> Tap:
+def load(ref: AppRef) -> App:
     """The tap of a reference, in this process.
 
     Raises:

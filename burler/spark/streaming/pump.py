@@ -121,10 +121,10 @@ def _run_app(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> N
     from burler.engine.run.run import prepare, run_session
     from burler.sinks.lake import LakeSink
 
-    tap = found.ref.load()
-    session, settings = prepare(tap, dict(found.config or {}))
+    app = found.ref.load()
+    session, settings = prepare(app, dict(found.config or {}))
     settings = _of_stream(settings, found.config or {}, work)
-    writer = _writer(work.spool, tap.name, keeper.write, settings, stopper)
+    writer = _writer(work.spool, app.name, keeper.write, settings, stopper)
     result = run_session(
         session,
         settings,

@@ -36,7 +36,7 @@ def run_away(
     lost: Callable[[runtime_away.Part], bool] = lambda part: False,
 ) -> AwayRun:
     """All streams of a tap, part by part, in the order that ``order`` gives. ``lost``: nobody hears of these again."""
-    planning = runtime_away.Planning(tap, config or {}, state=state, select=select)
+    planning = runtime_away.Planning(tap.seal(), config or {}, state=state, select=select)
     merge, run = runtime_away.Merge(planning.state), AwayRun()
     for stream in planning.streams:
         parts = planning.parts(stream)
@@ -45,7 +45,7 @@ def run_away(
             sent: runtime_away.Part = pickle.loads(pickle.dumps(part))
             sink = memory_sink.MemorySink()
             end = runtime_away.run_part(
-                tap, sent, config=config or {}, state=sent.state_for(begun), select=select, sink=sink
+                tap.seal(), sent, config=config or {}, state=sent.state_for(begun), select=select, sink=sink
             )
             if lost(part):
                 merge.lost(part, "its worker is gone")

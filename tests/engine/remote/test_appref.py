@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import pickle
 import subprocess
 import sys
 import threading
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
-import burler
+import burler.spark
 from burler.errors import AppError, UsageError
-from support.internals import runtime_away
 
 TAP = """
 import threading
@@ -40,11 +41,16 @@ LOAD = """
 import pickle, sys
 from burler.testing import run_tap
 ref = pickle.load(open(sys.argv[1], "rb"))
-print([row["id"] for row in run_tap(ref.load()).records("rows")])
+print([row["id"] for row in run_tap(ref.load().tap).records("rows")])
 """
 
 
-def elsewhere(ref: runtime_away.AppRef, folder: Path) -> str:
+def reference(app: str | Path | burler.Tap) -> Any:
+    """What Spark sends of a tap."""
+    return pickle.loads(base64.b64decode(burler.spark.reference(app).partition(":")[2]))
+
+
+def elsewhere(ref: Any, folder: Path) -> str:
     """What another process, which starts in another folder, gets of the tap."""
     sent = folder / "ref"
     sent.write_bytes(pickle.dumps(ref))
@@ -58,7 +64,7 @@ def elsewhere(ref: runtime_away.AppRef, folder: Path) -> str:
 def test_a_file_is_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "tap_sent.py").write_text(TAP)
     monkeypatch.chdir(tmp_path)
-    ref = runtime_away.AppRef.of("tap_sent.py")
+    ref = reference("tap_sent.py")
     assert ref.text == str(tmp_path / "tap_sent.py")
     assert elsewhere(ref, tmp_path) == "[1, 2]"
 
@@ -68,7 +74,7 @@ def test_a_tap_of_a_module_goes_by_its_name_with_the_folder_it_is_in(tmp_path: P
     monkeypatch.syspath_prepend(str(tmp_path))
     import tap_named  # type: ignore[import-not-found]
 
-    ref = runtime_away.AppRef.of(tap_named.tap)
+    ref = reference(tap_named.tap)
     assert (ref.text, ref.value) == ("tap_named:tap", b"")
     assert elsewhere(ref, tmp_path) == "[1, 2]"
 
@@ -77,7 +83,7 @@ def test_a_process_looks_for_new_modules_once(tmp_path: Path, monkeypatch: pytes
     """With pyspark's archive on the path of its imports that takes a tenth of a second, and each task loads the tap."""
     (tmp_path / "tap_often.py").write_text(TAP)
     looks: list[None] = []
-    ref = runtime_away.AppRef.of(tmp_path / "tap_often.py")
+    ref = reference(tmp_path / "tap_often.py")
     monkeypatch.setattr("importlib.invalidate_caches", lambda: looks.append(None))
     assert [ref.load().name for _ in range(3)] == ["tap-sent"] * 3
     assert len(looks) == 1
@@ -88,17 +94,16 @@ def test_a_tap_of_a_script_goes_by_value(tmp_path: Path):
     pytest.importorskip("pyspark")
     script = tmp_path / "script.py"
     send = """
-    import pickle
-    from support.internals import runtime_away
-    AppRef = runtime_away.AppRef
-    ref = AppRef.of(tap)
-    assert not ref.text
-    pickle.dump(ref, open("sent", "wb"))
+    import base64
+    from burler.spark import reference
+    open("sent", "wb").write(base64.b64decode(reference(tap).partition(":")[2]))
     """
     script.write_text(TAP + dedent(send))
     done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert elsewhere(pickle.loads((tmp_path / "sent").read_bytes()), tmp_path) == "[1, 2]"
+    ref = pickle.loads((tmp_path / "sent").read_bytes())
+    assert not ref.text
+    assert elsewhere(ref, tmp_path) == "[1, 2]"
 
 
 @pytest.mark.spark
@@ -113,12 +118,12 @@ def test_a_function_that_holds_a_lock_is_refused_with_the_cure():
             return []
 
     with pytest.raises(UsageError, match=r"(?s)tap-held .*can't be sent.*lock.*Make it in the @tap\.client"):
-        runtime_away.AppRef.of(tap)
+        reference(tap)
 
 
 def test_what_is_no_app_is_said_at_once(tmp_path: Path):
     with pytest.raises(AppError, match="no file, module or installed tap"):
-        runtime_away.AppRef.of("tap_nowhere_at_all")
+        reference("tap_nowhere_at_all")
 
 
 def test_a_tap_can_be_pickled_after_it_was_used():

@@ -239,12 +239,12 @@ def test_a_part_that_is_lost_leaves_the_version_that_counts():
 
 def test_parts_states_and_ends_by_hand():
     tap, state = partitioned(SOURCE), state_of({"a": 3})
-    parts = runtime_away.parts_of(tap, "rows", config={}, state=state)
+    parts = runtime_away.parts_of(tap.seal(), "rows", config={}, state=state)
     assert [(part.partition, part.key, part.number, part.count) for part in parts] == [
         ({"account": name}, key_of(name), at, 3) for at, name in enumerate("abc")
     ]
     ends = [
-        runtime_away.run_part(tap, part, config={}, state=part.state_for(state), sink=memory_sink.MemorySink())
+        runtime_away.run_part(tap.seal(), part, config={}, state=part.state_for(state), sink=memory_sink.MemorySink())
         for part in parts
     ]
     assert [end.rows for end in ends] == [{"rows": 1}, {"rows": 2}, {"rows": 0}]
@@ -255,7 +255,7 @@ def test_parts_states_and_ends_by_hand():
 
 def test_a_part_is_told_its_own_entry_of_thousands_unless_functions_ask_for_the_state():
     state = state_of({str(n): n for n in range(1000)})
-    (part, *_others) = runtime_away.parts_of(partitioned({"7": [], "8": []}), "rows", config={}, state=state)
+    (part, *_others) = runtime_away.parts_of(partitioned({"7": [], "8": []}).seal(), "rows", config={}, state=state)
     assert marks(part.state_for(state)) == {"7": 7}
     asking = partitioned({"7": []}, lambda state, partition: [row("7", len(entry_of(state)["partitions"]))])
     away = equal(asking, state=state)
