@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -18,32 +17,10 @@ logger = logging.getLogger("burler")
 _OUR_TAGS = ("job_type", "status")
 
 
-class Watcher(Protocol):
-    """Somebody who looks on while a tap runs: verify mode. All of it may be called from several threads."""
-
-    def client(self, client: Any) -> Any:
-        """What a client function has given; gives what the tap is to use in its place."""
-
-    def dropped(self, stream: str, fields: Mapping[str, int], patch: Mapping[str, Any]) -> None:
-        """Fields that a stream's schema does not know, with how often they were dropped; and a schema, to be merged
-        into the stream's own, that would have kept them."""
-
-    def order(self, stream: str, place: str, key: str, order: str, flip: Mapping[str, Any] | None) -> None:
-        """A function that says in which order its records come has given its first (no ``flip``), or two in the other
-        order."""
-
-    def incomplete(self, stream: str, why: str, held: Collection[str]) -> None:
-        """Rows of a stream may be missing, so that bookmarks or closing versions of the streams ``held`` wait."""
-
-
 class Tally:
-    """Counts by name, and by reason where there are several: requests, retries, files. Several threads may count.
+    """Counts by name, and by reason where there are several: requests, retries, files. Several threads may count."""
 
-    ``watcher``: who looks on, if somebody does.
-    """
-
-    def __init__(self, watcher: Watcher | None = None) -> None:
-        self.watcher = watcher
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: Counter[tuple[str, str]] = Counter()
 

@@ -12,3 +12,22 @@ def some(names: list[str], most: int = 30) -> str:
     """Names for an error, not more than fit one line."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return (", ".join(names[:most]) or "none") + more
+
+
+def length(seconds: float) -> str:
+    """A length of time in one or two digits that count: ``0.4 s``, ``12 s``, ``3 min``, ``5 h``, ``40 d``."""
+    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+
+
+def long_time(seconds: float) -> str:
+    """A length of time as a person says it: two units, or seconds and tenths."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes} min"

@@ -29,6 +29,7 @@ LAYERS = (
         "times",
         "localfile",
         "call",
+        "events",
         "paths",
         "measures",
         "source_state",

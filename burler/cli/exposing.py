@@ -23,8 +23,7 @@ from burler.config.watched import clean
 from burler.errors import UsageError
 from burler.extras import require
 from burler.localfile import replace_file
-from burler.report.views import StreamView
-from burler.report.watch import TailWatch
+from burler.report.stats import RunStats, StreamView
 from burler.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -102,8 +101,8 @@ def markdown_table() -> str:
 class Collector:
     """What prometheus_client asks when somebody asks it."""
 
-    def __init__(self, watch: TailWatch, tap_id: str, metrics: Any) -> None:
-        self._watch = watch
+    def __init__(self, stats: RunStats, tap_id: str, metrics: Any) -> None:
+        self._stats = stats
         self._tap = str(clean(tap_id))
         self._families = {
             "counter": metrics.CounterMetricFamily,
@@ -117,14 +116,14 @@ class Collector:
         up = self._family(_UP, ["tap"])
         up.add_metric([self._tap], float(self.up))
         yield up
-        run = self._watch.totals()
+        run = self._stats.totals()
         for number in _OF_RUN:
             value = getattr(run, number.attribute)
             family = self._family(number, ["tap"])
             if value is not None:
                 family.add_metric([self._tap], value)
             yield family
-        streams = list(_named(self._watch.snapshot()))
+        streams = list(_named(self._stats.snapshot().values()))
         for number in _OF_STREAMS:
             family = self._family(number, ["tap", "stream"])
             for stream, view in streams:
@@ -155,7 +154,7 @@ def _named(views: Iterable[StreamView]) -> Iterator[tuple[str, StreamView]]:
 
 
 @contextlib.contextmanager
-def exposing(watch: TailWatch, settings: Settings, *, tap_id: str) -> Iterator[None]:
+def exposing(stats: RunStats, settings: Settings, *, tap_id: str) -> Iterator[None]:
     """Offer the numbers while the run goes on, as ``metrics_port`` and ``metrics_file`` say.
 
     Raises:
@@ -165,7 +164,7 @@ def exposing(watch: TailWatch, settings: Settings, *, tap_id: str) -> Iterator[N
         yield
         return
     client = require("prometheus_client", extra="metrics", needed_for="what metrics_port and metrics_file ask for")
-    collector = Collector(watch, tap_id, require("prometheus_client.core", extra="metrics", needed_for="metrics"))
+    collector = Collector(stats, tap_id, require("prometheus_client.core", extra="metrics", needed_for="metrics"))
     registry = client.CollectorRegistry()
     registry.register(collector)
     with contextlib.ExitStack() as stack:

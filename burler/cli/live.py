@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from burler.cli.live_painters import Painter, painter_for
-from burler.report.line import Line
+from burler.report.frame import Line, frame
 
 if TYPE_CHECKING:
-    from burler.report.watch import TailWatch
+    from burler.report.stats import RunStats
 
 logger = logging.getLogger(__name__)
 
@@ -169,17 +169,16 @@ class Display(threading.Thread):
 
 
 @contextlib.contextmanager
-def live(watch: TailWatch, name: str, *, stdout_on_terminal: bool) -> Iterator[None]:
+def live(stats: RunStats, name: str, *, stdout_on_terminal: bool) -> Iterator[None]:
     """Show a tail while it goes on.
 
     Args:
         name: of the tap.
         stdout_on_terminal: messages come there as well; nothing is drawn between them.
     """
-    from burler.report.frame import frame
 
     def lines(width: int, height: int) -> list[Line]:
-        return frame(name, watch.snapshot(), watch.totals(), width=width, height=height)
+        return frame(name, [*stats.snapshot().values()], stats.totals(), width=width, height=height)
 
     with drawn(lines, stdout_on_terminal=stdout_on_terminal):
         yield

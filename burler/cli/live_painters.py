@@ -8,7 +8,7 @@ import logging
 import os
 from typing import Protocol, TextIO
 
-from burler.report.line import Line
+from burler.report.frame import Line
 
 logger = logging.getLogger(__name__)
 

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from burler import logs
 from burler.cli.live import drawn, is_terminal
-from burler.report.line import Line
-from burler.report.ticks import length_text
-from burler.words import counted
+from burler.report.frame import Line
+from burler.words import counted, long_time
 
 if TYPE_CHECKING:
-    from burler.report.report import Report
+    from burler.report.stats import RunStats
 
 logger = logging.getLogger(__name__)
 
@@ -100,15 +99,15 @@ def _line(text: str) -> str:
     return logs.harmless(text).translate(_SPACES)
 
 
-def of_run(report: Report) -> Said:
+def of_run(stats: RunStats) -> Said:
     """How far a run is: the streams that are read now, with their rows and the bookmark, and rows in all."""
 
     def said() -> str:
-        streams = report.under_way()
+        streams = stats.under_way
         if not streams:
             return ""
         shown = [
-            f"{one.name}: {counted(one.rows, 'row')}" + (f", at {str(one.bookmark_to)[:40]}" if one.bookmark_to else "")
+            f"{one.name}: {counted(one.rows, 'row')}" + (f", at {str(one.bookmark)[:40]}" if one.bookmark else "")
             for one in streams[-2:]
         ]
         left = len(streams) - len(shown)
@@ -130,4 +129,4 @@ def of_all(done: str, what: str) -> tuple[Callable[[int, int], None], Said]:
 
 
 def _time(seconds: float) -> str:
-    return f"{int(seconds)} s" if seconds < 60 else length_text(seconds)
+    return f"{int(seconds)} s" if seconds < 60 else long_time(seconds)

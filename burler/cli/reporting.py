@@ -8,10 +8,9 @@ import importlib.util
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,11 +18,12 @@ from burler import logs
 from burler.cli import common, process
 from burler.errors import UsageError
 from burler.localfile import replace_file
-from burler.report.report import Report
+from burler.report.report import document
+from burler.report.stats import RunStats
+from burler.report.text import plain, summary, table
 
 if TYPE_CHECKING:
     from burler.engine.run.sync import SyncResult
-    from burler.report.watch import TailWatch
     from burler.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -47,60 +47,49 @@ class Ending:
         self._path = path
         self._target = common.replaceable("--report", path, UsageError) if path is not None else None
         # Without a file nobody sees how a stream went on over time.
-        self.report = Report() if path is not None else Report(points=0)
-        self.report.limit, self.report.schemas_only = limit, schemas_only
+        self.stats = RunStats() if path is not None else RunStats(points=0)
+        self.stats.limit, self.stats.schemas_only = limit, schemas_only
         self.code = 0
         # Asked now: while it runs, file descriptor 1 is stderr's.
         self.stdout_on_terminal = process.stdout_on_terminal()
 
-    def seeing(self, settings: Settings, *, tap_id: str) -> Callable[[TailWatch], AbstractContextManager[None]]:
-        """What shows a tail while it goes on: on a terminal, and for Prometheus; ``watching`` of ``run_session``.
-
-        Entering it raises UsageError where the numbers can't be offered as the settings say.
+    @contextlib.contextmanager
+    def showing(self, settings: Settings, *, tap_id: str) -> Iterator[None]:
+        """While a run goes on, show how: a tail on a terminal and for Prometheus, and how far any other run is.
 
         Args:
-            tap_id: the name that it goes by.
+            tap_id: the name that a tail goes by.
+
+        Raises:
+            UsageError: the numbers can't be offered as the settings say.
         """
-
-        @contextlib.contextmanager
-        def shown(watch: TailWatch) -> Iterator[None]:
-            from burler.cli.exposing import exposing
-            from burler.cli.live import live
-
-            with (
-                exposing(watch, settings, tap_id=tap_id),
-                live(watch, tap_id, stdout_on_terminal=self.stdout_on_terminal),
-            ):
-                yield
-
-        return shown
-
-    def telling(self, settings: Settings) -> AbstractContextManager[object]:
-        """What shows how far a run is that has an end; a tail has a table of its own (``seeing``)."""
+        from burler.cli.exposing import exposing
+        from burler.cli.live import live
         from burler.cli.progress import of_run, progress
 
+        stats, on_terminal = self.stats, self.stdout_on_terminal
         if settings.tail:
-            return contextlib.nullcontext()
-        return progress(of_run(self.report), stdout_on_terminal=self.stdout_on_terminal)
+            with exposing(stats, settings, tap_id=tap_id), live(stats, tap_id, stdout_on_terminal=on_terminal):
+                yield
+        else:
+            with progress(of_run(stats), stdout_on_terminal=on_terminal):
+                yield
 
     @contextlib.contextmanager
-    def watching(self) -> Iterator[Report]:
+    def watching(self) -> Iterator[RunStats]:
         """While the run is under way: an error that ends it is in the report, which is written all the same."""
         try:
-            yield self.report
+            yield self.stats
         except BaseException as error:
-            self.report.end("failed", process.code_of(error), error)
+            self.stats.end("failed", process.code_of(error), error)
             self._show()
             self._write()
             raise
 
     def of(self, result: SyncResult) -> int:
         """The end of a run that came to its end; the exit code."""
-        for stream, error in result.errors.items():
-            if not self.report.has_failed(stream):
-                self.report.failed(stream, None, error)
         status = "failed" if result.errors else "stopped" if result.stopped_by is not None else "succeeded"
-        self.report.end(status, result.exit_code)
+        self.stats.end(status, result.exit_code)
         self._show()
         code = process.report_errors(result)
         return code if self._write() else code or 1
@@ -108,17 +97,17 @@ class Ending:
     def _show(self) -> None:
         """The summary, for whoever reads the log at INFO; on a terminal the table alone, as time and level would take
         its room; in colour, where rich is there."""
-        if self.report.empty or not logger.isEnabledFor(logging.INFO):
+        if not self.stats.streams or not logger.isEnabledFor(logging.INFO):
             return
         on_terminal = sys.stderr.isatty() and not os.environ.get("LOGGING_CONF_FILE")
         if on_terminal and importlib.util.find_spec("rich") is not None:
             try:
-                _show_with_rich(self.report)
+                _show_with_rich(document(self.stats, series=False))
             except Exception:  # one that does not work, or is none: the rows are out all the same
                 logger.debug("rich", exc_info=True)
             else:
                 return
-        for line in self.report.summary(_terminal_width() if on_terminal else _WIDTH).splitlines():
+        for line in summary(document(self.stats, series=False), _terminal_width() if on_terminal else _WIDTH):
             if on_terminal:
                 click.echo(line, err=True)
             else:
@@ -129,7 +118,7 @@ class Ending:
         if self._target is None:
             return True
         try:
-            replace_file(self._target, content(self.report, self._target))
+            replace_file(self._target, content(document(self.stats), self._target))
         except Exception as error:
             reason = error.strerror if isinstance(error, OSError) else logs.short(error)
             logger.debug("traceback", exc_info=True)
@@ -147,31 +136,30 @@ def _terminal_width() -> int:
     return columns if columns > 0 else _WIDTH
 
 
-def content(report: Report, path: Path) -> bytes:
+def content(report: dict[str, Any], path: Path) -> bytes:
     """What goes into a file: a page where its name ends with ``.html`` or ``.htm``, else JSON."""
     if path.suffix.lower() in (".html", ".htm"):
-        return report.to_html().encode()
+        from burler.report.page import page
+
+        return page(report).encode()
     return json_of(report)
 
 
-def json_of(report: Report) -> bytes:
+def json_of(report: dict[str, Any]) -> bytes:
     """The report as JSON that a person can read: indented, the series of each stream on one line."""
     import msgspec
 
-    document = report.to_json()
-    series = [b"    " + msgspec.json.encode(one) for one in document.pop("series")]
+    series = [b"    " + msgspec.json.encode(one) for one in report.pop("series")]
     lines = b"\n" + b",\n".join(series) + b"\n  " if series else b""
-    head = process.pretty(document).removesuffix(b"\n}\n")
+    head = process.pretty(report).removesuffix(b"\n}\n")
     return head + b',\n  "series": [' + lines + b"]\n}\n"
 
 
-def _show_with_rich(report: Report) -> None:
+def _show_with_rich(report: dict[str, Any]) -> None:
     """The lines of the summary in colour."""
-    from burler.report.text import plain, table
-
     console = importlib.import_module("rich.console").Console(stderr=True, highlight=False, soft_wrap=True)
     text = importlib.import_module("rich.text").Text
-    shown = table(report.to_json(series=False))
+    shown = table(report)
     first, rule, *lines = plain(shown, console.width).splitlines()
     for line, style in ((first, "bold"), (rule, "dim")):
         console.print(text(line, style=style))

@@ -21,6 +21,7 @@ from burler.engine.run.collector import calm_collector
 from burler.engine.run.run import TEST_ROWS, discover, prepare, run_session
 from burler.engine.run.signals import Stopper
 from burler.errors import UsageError
+from burler.events import RunBegan
 from burler.settings import Settings
 from burler.singer.catalog import Catalog
 from burler.sinks.open import open_sink
@@ -156,7 +157,7 @@ def run_command(load_app: Callable[[], App], **options: Any) -> int:
     ending = Ending(asked.report, limit=asked.rows, schemas_only=asked.test == "schema")
     with ending.watching() as watched, process.own_stdout() as writer:
         app = load_app()
-        watched.begin(app.name)
+        watched.hear(RunBegan(app.name))
         session, settings = prepare(app, config_of(app, asked.config))
         settings = _of_this_run(app, settings, asked)
         stopper = _stopper(writer)
@@ -173,7 +174,7 @@ def run_command(load_app: Callable[[], App], **options: Any) -> int:
             state=start,
             should_stop=lambda: stopper.requested,
         )
-        with calm_collector(_OBJECTS_TO_COLLECT), ending.telling(settings):
+        with calm_collector(_OBJECTS_TO_COLLECT), ending.showing(settings, tap_id=tap_id):
             result = run_session(
                 session,
                 settings,
@@ -184,8 +185,7 @@ def run_command(load_app: Callable[[], App], **options: Any) -> int:
                 stopper=stopper,
                 limit=asked.rows,
                 schemas_only=asked.test == "schema",
-                report=watched,
-                watching=ending.seeing(settings, tap_id=tap_id),
+                stats=watched,
             )
     code = ending.of(result)
     if landing is not None:

@@ -97,17 +97,6 @@ class BadRows:
         if count < _MOST_SHOWN:
             logger.warning("%s; %s (on_bad_record)", self._sentence(row, misfits[0]), done)
 
-    def report(self) -> None:
-        """One warning at the end."""
-        if not self.skipped + self.nulled:
-            return
-        count = self.skipped or self.nulled
-        rows = counted(count, "row")
-        were = "was" if count == 1 else "were"
-        what = f"{rows} {were} left out" if self.skipped else f"fields of {rows} were set to null"
-        fields = ", ".join(f"{path} ({count})" for path, count in sorted(self.fields.items())[:20])
-        logger.warning("stream '%s': %s where the schema had no room: %s", self._stream, what, fields)
-
     def _sentence(self, row: Mapping[str, Any], misfit: Misfit) -> str:
         which = ", ".join(f"{name}={_glimpse(row.get(name))}" for name in self._keys) or "without key properties"
         found = "is missing" if misfit.value is MISSING else f"is {describe(misfit.value)}"

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from burler.events import DroppedField
+
 if TYPE_CHECKING:
     from burler.pipeline.unknown_values import Field
 
@@ -80,24 +82,15 @@ class Unknown:
                 self._settle(field, before)
 
     @property
-    def fields(self) -> list[tuple[Template, Field]]:
+    def fields(self) -> tuple[DroppedField, ...]:
         """All paths, the most frequent first; without what stands under "(further fields)"."""
-        return sorted(self._fields.items(), key=lambda item: (-item[1].count, show(item[0])))
+        found = sorted(self._fields.items(), key=lambda item: (-item[1].count, show(item[0])))
+        return tuple(DroppedField(path, one.count, tuple(one.examples), one.schema()) for path, one in found)
 
     @property
     def further(self) -> int:
         """How often fields beyond the first ``MOST_PATHS`` came."""
         return self._further
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Dotted path (``a.b[].c``) -> in how many objects it was found."""
-        out: dict[str, int] = {}
-        for path, field in self._fields.items():
-            out[show(path)] = out.get(show(path), 0) + field.count
-        if self._further:
-            out[FURTHER] = self._further
-        return out
 
     @property
     def total(self) -> int:

@@ -1,10 +1,10 @@
-"""What a run did, for those who look at it.
+"""What a run did, and does: those who listen to what it tells (``burler.events``).
 
 What to open for what:
 
-    report, rows, values, series   the report, as JSON
-    text, frame, line              as a table in the log, on a terminal
+    stats                 hears it, and counts; asked by all that show it
+    report, values        the report, as JSON
+    text, frame           as a table in the log, on a terminal while a tail goes on
     page, parts, counts, plot, ticks, style   as a page
-    watch, views                   a tail while it runs
-    unknown                        fields that no schema knows
+    log, unknown          log lines and METRIC lines; fields that no schema knows
 """

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from burler.report.line import Line
+from burler.report.stats import RunView, StreamView
 from burler.report.text import Table, ascii_of, plain
-from burler.report.views import RunView, StreamView, length
-from burler.words import counted
+from burler.words import counted, length
 
 _DROPPED = ("next", "bookmark", "errors", "last poll", "rows/s", "failures", "lag", "status")
 _NEEDLESS = ("lag", "next", "failures", "errors", "bookmark")  # where no stream has any
 _ERRORS = 3  # lines of errors, at the most
 _AROUND = 3  # lines that are no stream's: the run, the names of the columns, a rule
+
+
+class Line(NamedTuple):
+    """A line that is drawn on a terminal, and how it looks: "" or a style that rich knows."""
+
+    text: str
+    style: str = ""
 
 
 def frame(name: str, streams: Sequence[StreamView], run: RunView, *, width: int, height: int) -> list[Line]:

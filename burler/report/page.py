@@ -20,7 +20,7 @@ from burler.report.parts import (
 from burler.report.plot import bookmark_plot, rows_plot
 from burler.report.style import SCRIPT, STYLE
 from burler.report.text import rows_of
-from burler.report.ticks import length_text
+from burler.words import long_time
 
 _OPEN = 12  # so many streams' plots are unfolded from the start
 _MESSAGE = 2000
@@ -55,7 +55,7 @@ def _head(report: dict[str, Any], name: str, status: str) -> str:
     facts = [
         f"started <time>{shown(report['started'][:19])}Z</time>",
         f"ended <time>{shown(report['ended'][:19])}Z</time>" if report["ended"] else "not ended",
-        f"took {length_text(report['seconds'])}",
+        f"took {long_time(report['seconds'])}",
         f"exit code {'?' if code is None else code}",
         f"burler {shown(report['burler_version'])}",
     ]
@@ -168,7 +168,7 @@ def _plots(report: dict[str, Any]) -> str:
     for i, one in plotted:
         rows = figure("rows", rows_plot(one["seconds"], one["rows"]))
         bookmark = figure("bookmark", bookmark_plot(one["seconds"], one["bookmark"]))
-        began = f"<small>began {length_text(one['seconds'][0])} into the run</small>"
+        began = f"<small>began {long_time(one['seconds'][0])} into the run</small>"
         parts.append(
             f'<details id="s{i}"{unfolded}><summary>{one_line(one["stream"])} {began}</summary>'
             f"<div class='plots'>{rows}{bookmark}</div></details>"

@@ -29,6 +29,11 @@ class Table:
     total: bool
 
 
+def summary(report: dict[str, Any], width: int) -> list[str]:
+    """The lines of a report: the table, and what was counted of its streams; nothing without a stream."""
+    return [*plain(table(report), width).splitlines(), *counted(report, width)]
+
+
 def table(report: dict[str, Any]) -> Table:
     """The table of a report (``Report.to_json``): failed streams, and of the others those with the most rows."""
     streams = report["streams"]

@@ -84,17 +84,6 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def length_text(seconds: float) -> str:
-    """A length of time as a person says it: two units, or seconds and tenths."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:,} h {minutes} min"
-
-
 def moment_ticks(low: float, high: float, most: int = 5) -> Ticks:
     """Round moments between two: seconds to days by the clock, months and years by the calendar."""
     span = high - low

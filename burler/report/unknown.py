@@ -1,6 +1,6 @@
-"""The report on fields that a stream's schema does not know: how many were dropped, and a schema that keeps them.
+"""Fields that a stream's schema does not know: how many were dropped, and a schema that keeps them.
 
-What reaches it was counted in ``pipeline/unknown``; fields that a user deselected never do.
+They were counted in ``pipeline/unknown``; fields that a user deselected never are.
 """
 
 from __future__ import annotations
@@ -8,18 +8,16 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from burler.config.secrets import mask
 from burler.config.watched import clean
+from burler.events import DroppedField, Remarks
 from burler.log_settings import log_settings
-from burler.pipeline.unknown import FURTHER, Template, Unknown, show
+from burler.pipeline.unknown import FURTHER, show
 from burler.words import counted
-
-if TYPE_CHECKING:
-    from burler.pipeline.unknown_values import Field
 
 logger = logging.getLogger(__name__)
 
@@ -28,32 +26,23 @@ _LONGEST = 2000  # bytes of schema in a log line
 _EXAMPLE, _PATH = 40, 100  # characters
 
 
-def report(stream: str, unknown: Unknown, rows: int) -> dict[str, Any]:
-    """Log what was dropped from a stream's rows, if anything was; give the schema that would have kept it.
+def warn(stream: str, remarks: Remarks) -> None:
+    """Two warnings: the fields, the most frequent first, with count (and example, where values are shown); and the
+    schema, on one line, as JSON.
 
-    Two warnings: the fields, the most frequent first, with count (and example, where values are shown); and the schema,
-    on one line, as JSON.
     A schema of over 2 kB is cut to its most frequent fields, and stands whole in a DEBUG line.
-
-    Args:
-        stream: its ``tap_stream_id``.
-        rows: how many rows of it went out.
     """
-    kept = kept_schema(unknown)
-    if not unknown:
-        return kept
-    fields = unknown.fields
-    shown = [_line(path, field, rows) for path, field in fields[:_SHOWN]]
-    more = len(fields) - len(shown)
-    if more:
-        shown.append(f"and {more} more")
-    if unknown.further:
-        shown.append(f"{FURTHER} ({unknown.further} times)")
+    fields = remarks.dropped
+    shown = [_line(field, remarks.rows) for field in fields[:_SHOWN]]
+    if len(fields) > len(shown):
+        shown.append(f"and {len(fields) - len(shown)} more")
+    if remarks.further:
+        shown.append(f"{FURTHER} ({remarks.further} times)")
     logger.warning("stream '%s': fields that its schema does not know were dropped: %s", stream, ", ".join(shown))
-    text = _json(kept)
+    text = _json(kept_schema(fields))
     if len(text) <= _LONGEST:
         logger.warning("stream '%s': merged into its schema, this keeps them (from samples): %s", stream, text)
-        return kept
+        return
     logger.debug("stream '%s': merged into its schema, this keeps all of them (from samples): %s", stream, text)
     count, text = _beginning(fields)
     logger.warning(
@@ -64,29 +53,22 @@ def report(stream: str, unknown: Unknown, rows: int) -> dict[str, Any]:
         len(fields),
         text,
     )
-    return kept
 
 
-def kept_schema(unknown: Unknown) -> dict[str, Any]:
+def kept_schema(fields: Iterable[DroppedField]) -> dict[str, Any]:
     """The part of a JSON Schema that would have kept the fields: it is to be merged into the stream's own.
 
     Made of samples of the values, so each field may be null::
 
         {"properties": {"address": {"properties": {"floor": {"type": ["null", "integer"]}}}}}
-
-    Fields under "(further fields)" are not in it. ``{}`` if nothing was dropped.
     """
-    return _fragment(unknown.fields)
-
-
-def _fragment(fields: Iterable[tuple[Template, Field]]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     # The short paths first: in a union a field may be unknown to one branch, and hold unknown fields in another.
-    for path, field in sorted(fields, key=lambda item: len(item[0])):
+    for field in sorted(fields, key=lambda one: len(one.path)):
         node = out
-        for part in path:
+        for part in field.path:
             node = _into(node, part)
-        node.update(field.schema())
+        node.update(field.schema)
     return out
 
 
@@ -104,34 +86,34 @@ def _into(node: dict[str, Any], part: str | None) -> dict[str, Any]:
     return below
 
 
-def _beginning(fields: list[tuple[Template, Field]]) -> tuple[int, str]:
+def _beginning(fields: tuple[DroppedField, ...]) -> tuple[int, str]:
     """As many of the most frequent fields as a line has room for (one at least), and their schema."""
     low, high = 1, len(fields)
     while low < high:
         middle = (low + high + 1) // 2
-        if len(_json(_fragment(fields[:middle]))) <= _LONGEST:
+        if len(_json(kept_schema(fields[:middle]))) <= _LONGEST:
             low = middle
         else:
             high = middle - 1
-    return low, _json(_fragment(fields[:low]))
+    return low, _json(kept_schema(fields[:low]))
 
 
-def _line(path: Template, field: Field, rows: int) -> str:
+def _line(field: DroppedField, rows: int) -> str:
     """``address.floor (12 of 40 rows, e.g. 3)``; below an array ``(12 times, ...)``."""
-    if None in path:
+    if None in field.path:
         count = counted(field.count, "time")
     else:
         count = f"{field.count:,} of {counted(rows, 'row')}" if field.count <= rows else counted(field.count, "row")
-    example = _example(path, field)
-    return f"{_cut(show(path), _PATH)} ({count}{f', e.g. {example}' if example else ''})"
+    example = _example(field)
+    return f"{_cut(show(field.path), _PATH)} ({count}{f', e.g. {example}' if example else ''})"
 
 
-def _example(path: Template, field: Field) -> str:
+def _example(field: DroppedField) -> str:
     """The first example that says something, without secrets, in at most forty characters, where values are shown."""
     if not log_settings.values or not field.examples:
         return ""
     telling = [example for example in field.examples if example not in (None, "", [], {})]
-    names = [part for part in path if part is not None]
+    names = [part for part in field.path if part is not None]
     masked = mask((telling or field.examples)[0], names[-1] if names else "")
     return _cut(clean(json.dumps(masked, ensure_ascii=False, default=str)), _EXAMPLE)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 from burler import logs
@@ -59,22 +57,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, dt.datetime | dt.date):
         return value.isoformat()
     return plain(str(value))
-
-
-def added(before: dict[str, Any], more: Mapping[str, int | Mapping[str, int]]) -> dict[str, Any]:
-    """Counts of two rounds together: ``{"requests": 31, "retries": {"429": 3}}``. A name that was counted with and
-    without a reason keeps both, as in ``burler.tally``."""
-    if not before or not more:
-        return dict(before or more)
-    found = dict(before)
-    for name, count in more.items():
-        old = found.get(name, 0)
-        if isinstance(count, int) and isinstance(old, int):
-            found[name] = old + count
-        else:
-            found[name] = dict(Counter(_reasons(old)) + Counter(_reasons(count)))
-    return dict(sorted(found.items()))
-
-
-def _reasons(count: int | Mapping[str, int]) -> Mapping[str, int]:
-    return count if isinstance(count, Mapping) else {"other": count} if count else {}

@@ -11,6 +11,7 @@ order raises; ``burler verify`` notes it instead and shows a map of where the or
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
@@ -23,9 +24,22 @@ from burler.errors import DeclarationError, OrderingError
 from burler.spec.states import moment_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Note = Callable[[str, str, str, str, Mapping[str, Any] | None], None]
+"""Stream, function, field and order; and two records that are in the other one, if that is what is noted."""
+_notes: dict[int, Note] = {}
 _ABSENT: Any = object()
 _SHOWN = 60
 _NUMBER = re.compile(r"-?\d{1,40}(?:\.\d{1,40})?", re.ASCII)
+
+
+@contextlib.contextmanager
+def noting_order(tap: Any, note: Note) -> Iterator[None]:
+    """While this is entered, functions of a tap raise nothing: what they give is noted."""
+    _notes[id(tap)] = note
+    try:
+        yield
+    finally:
+        del _notes[id(tap)]
 
 
 def ensure_ordering(key: str, order: Literal["ASC", "DESC", "asc", "desc"] = "ASC") -> Callable[[Function], Function]:
@@ -131,17 +145,19 @@ class _Order:
 
     def _begin(self) -> None:
         run = running()
-        if run is not None and run.tally.watcher is not None:
-            run.tally.watcher.order(run.name, self._place, self._key, self._order, None)
+        note = _notes.get(id(run.tap)) if run is not None else None
+        if run is not None and note is not None:
+            note(run.name, self._place, self._key, self._order, None)
 
     def _against(self, fact: str, value: Any) -> None:
         run = running()
         stream = run.name if run is not None else ""
         before = None if self._shown is _ABSENT else self._shown
         shown = None if value is _ABSENT else value
-        if run is not None and run.tally.watcher is not None:
+        note = _notes.get(id(run.tap)) if run is not None else None
+        if note is not None:
             flip = {"row": self._row, "before": before, "value": shown, "fact": fact}
-            run.tally.watcher.order(stream, self._place, self._key, self._order, flip)
+            note(stream, self._place, self._key, self._order, flip)
             return
         where = f"stream '{stream}': " if stream else ""
         raise OrderingError(

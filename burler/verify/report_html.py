@@ -9,13 +9,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from burler.report.parts import cell, document, one_line, shown, table, tile
-from burler.report.ticks import length_text
 from burler.spec.finding import Finding
 from burler.spec.rule import SEVERITIES, Rule
 from burler.verify.report_html_look import SCRIPT, STYLE
 from burler.verify.report_html_runs import json_block, runs
 from burler.verify.result import Verification
-from burler.words import counted
+from burler.words import counted, long_time
 
 _FINDINGS = 2000  # on the page; the JSON has all
 _MESSAGE = 2000
@@ -62,7 +61,7 @@ def _head(verification: Verification, subject: str, word: str, look: str) -> str
     counts = verification.counts
     facts = [
         f"started <time>{shown(verification.started[:19])}Z</time>",
-        f"took {length_text(verification.seconds)}",
+        f"took {long_time(verification.seconds)}",
         counted(len(verification.runs), "run"),
         f"burler {shown(__version__)}",
     ]

@@ -10,9 +10,9 @@ from typing import Any
 from burler.config.secrets import masked
 from burler.report.parts import bookmark_cell, cell, figure, one_line, shown, table
 from burler.report.plot import bookmark_plot, rows_plot
-from burler.report.ticks import length_text
 from burler.spec.states import moment_of
 from burler.verify.result import RATIO_SECONDS, RunFacts, StreamFacts, Verification
+from burler.words import long_time
 
 _OPEN = 6  # so many streams of the first run are unfolded from the start
 _MEASURED_SECONDS = 0.05
@@ -55,7 +55,7 @@ def _run(number: int, run: RunFacts, room: _Room) -> str:
     facts = [run.ended] if run.ended else []
     if run.exit_code is not None:
         facts.append(f"exit code {run.exit_code}")
-    facts += [f"took {length_text(run.seconds)}", f"{run.lines:,} {'line' if run.lines == 1 else 'lines'}"]
+    facts += [f"took {long_time(run.seconds)}", f"{run.lines:,} {'line' if run.lines == 1 else 'lines'}"]
     head = f"<h2>Run: {one_line(run.name)}</h2>\n<p class='facts'>{' · '.join(map(one_line, facts))}</p>\n"
     streams = list(run.streams.values())
     if not streams:

@@ -24,6 +24,9 @@ from burler.engine.run.collector import calm_collector
 from burler.engine.run.run import discover, prepare, run_session
 from burler.engine.run.signals import Stopper
 from burler.errors import BurlerError, UnsortedStreamError
+from burler.events import DroppedField, Event, FamilyEnded, Incomplete
+from burler.pipeline.unknown import show
+from burler.report.unknown import kept_schema
 from burler.singer.messages import ArrowPage, Message, Records, to_line
 from burler.sinks.open import with_batches
 from burler.sinks.touched import TouchedStates
@@ -31,6 +34,7 @@ from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
 from burler.spec.table import RULES
 from burler.verify.options import Options
+from burler.verify.ordering import noting_order
 from burler.verify.program import Program
 from burler.verify.requests_check import check_requests
 from burler.verify.requests_clients import watch_client
@@ -91,12 +95,12 @@ class AppSubject:
         stopper = Stopper()
         watcher = Watching(findings, watch_requests=options.watch_requests)
         session, settings = prepare(self._app, self._config())
-        session.watcher = watcher
+        session.wrap_client = watcher.client
         sink: Any = CheckSink(check, stop, stopper)
         if settings.state_scope == "touched":
             sink = TouchedStates(sink, state)
         try:
-            with calm_collector(_OBJECTS):
+            with calm_collector(_OBJECTS), noting_order(self._app.tap, watcher.order):
                 result = run_session(
                     session,
                     settings,
@@ -104,6 +108,7 @@ class AppSubject:
                     catalog=options.catalog,  # None selects everything, as a run without a catalog does
                     state=copy.deepcopy(state),
                     stopper=stopper,
+                    listeners=[watcher],
                 )
         finally:
             watcher.requests.undo()
@@ -224,7 +229,7 @@ class CheckSink:
 
 
 class Watching:
-    """Looks on while the tap runs: see ``burler.tally.Watcher``."""
+    """Looks on while the tap runs: at its client, the order of its records, and what the run tells."""
 
     def __init__(self, findings: Findings, *, watch_requests: bool) -> None:
         self.requests = RequestWatch(_stream_that_runs)
@@ -237,19 +242,33 @@ class Watching:
         self._lock = threading.Lock()
 
     def client(self, client: Any) -> Any:
-        """See there."""
+        """What a client function has given; gives what the tap is to use in its place."""
         return watch_client(client, self.requests) if self._watch_requests else client
 
-    def dropped(self, stream: str, fields: Mapping[str, int], patch: Mapping[str, Any]) -> None:
-        """See there."""
+    def hear(self, event: Event) -> None:
+        """See ``burler.events``."""
+        if isinstance(event, FamilyEnded):
+            for one in event.streams:
+                if one.remarked:
+                    self._dropped(one.name, one.remarks().dropped)
+        elif isinstance(event, Incomplete):
+            with self._lock:
+                self.incomplete_streams.setdefault(event.stream, event.why)
+                self.held.update(event.waiting)
+
+    def _dropped(self, stream: str, fields: tuple[DroppedField, ...]) -> None:
+        if not fields:
+            return
         with self._lock:
-            self.patches[stream] = dict(patch)
-            for path, count in fields.items():
-                message = f"the source sends '{path}', and the stream's schema drops it ({count} times)"
-                self._findings.add("R502", message, stream=stream, path=path, count=count)
+            self.patches[stream] = kept_schema(fields)
+            for field in fields:
+                path = show(field.path)
+                message = f"the source sends '{path}', and the stream's schema drops it ({field.count} times)"
+                self._findings.add("R502", message, stream=stream, path=path, count=field.count)
 
     def order(self, stream: str, place: str, key: str, order: str, flip: Mapping[str, Any] | None) -> None:
-        """See there."""
+        """A function that says in which order its records come has given its first (no ``flip``), or two in the other
+        order."""
         self.ordered = True
         if flip is None:
             return
@@ -261,12 +280,6 @@ class Watching:
                     name: None if value is None else str(value)[:100] for name, value in flip.items() if name != "row"
                 }
                 self.orders[stream].append({"function": place, "key": key, "order": order, "row": flip["row"], **shown})
-
-    def incomplete(self, stream: str, why: str, held: Collection[str]) -> None:
-        """See there."""
-        with self._lock:
-            self.incomplete_streams.setdefault(stream, why)
-            self.held.update(held)
 
 
 def _tell_failures(findings: Findings, run: str, errors: Mapping[str, BaseException]) -> None:

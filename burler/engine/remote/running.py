@@ -20,6 +20,8 @@ from burler.engine.run.stream import SyncRun
 from burler.engine.run.sync import Engine, SyncResult
 from burler.engine.run.task import Task
 from burler.errors import CatalogError
+from burler.events import Events
+from burler.report.log import RunLog
 from burler.settings import Settings
 from burler.singer.catalog import catalog_from_wire
 from burler.singer.state import check_state, entry_of, get_version
@@ -74,6 +76,7 @@ def run_part(
             settings=settings,
             stopper=stopper,
             limit=limit,
+            events=Events(RunLog(settings)),
             part=_given(part, task),
         )
         result = engine.run()

@@ -9,5 +9,5 @@ What to open for what:
     states, sources, unread            when a STATE comes; source states; what burler does not read
     partitions, partition_source       partitions: their tasks, where they come from
     retries, failures, signals, guarded, workers  further tries; what is missing; SIGTERM, SIGINT, SIGHUP; threads
-    ending, collector                  the end of a stream; Python's garbage collector
+    collector                          Python's garbage collector
 """

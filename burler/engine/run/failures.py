@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from burler.errors import Failure, PartialError, StreamError
+from burler.events import Failed
 from burler.logs import short
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Failures:
         """The stream can't go on."""
         if self.error is None:
             self.error = error
-            self._sync.engine.report.failed(self._sync.name, None, error)
+            self._sync.engine.events.tell(Failed(self._sync.name, None, error))
         self._sync.ending = True
 
     def end_of(self, name: str, error: BaseException) -> None:
@@ -111,7 +112,7 @@ class Failures:
         self._streams_ended.append(ended)
         for task in sync.open_tasks:
             task.miss(ended, None)
-        self._sync.engine.report.failed(stream, None, error)
+        self._sync.engine.events.tell(Failed(stream, None, error))
         logger.warning("stream '%s': has ended; the other streams of its line go on. %s", stream, short(error))
 
     def misses(self, task: Task) -> None:
@@ -123,7 +124,7 @@ class Failures:
         """Note it; True if it is one too many."""
         parts = self._parts.setdefault(stream, [])
         parts.append(Failure(stream, where, error))
-        self._sync.engine.report.failed(stream, where, error)
+        self._sync.engine.events.tell(Failed(stream, where, error))
         if len(parts) <= _LOGGED:
             logger.warning("stream '%s': %s failed, the others go on: %s", stream, where, short(error))
         return len(parts) == self._sync.engine.settings.max_failures + 1

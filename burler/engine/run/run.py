@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from typing import Any
 
@@ -24,18 +24,16 @@ from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import Engine, SyncResult, write_schemas
 from burler.engine.run.unread import unread
 from burler.engine.tail.settings import check
-from burler.engine.tail.sources import watch_of
 from burler.errors import ConfigError, DeclarationError, UsageError
+from burler.events import Events, Listener, RunBegan, RunEnded, Status
 from burler.log_settings import log_settings
-from burler.measures import JOB_DURATION
 from burler.numbers import is_count
-from burler.report.report import Report
-from burler.report.watch import TailWatch
+from burler.report.log import RunLog, TailLog
+from burler.report.stats import RunStats
 from burler.settings import Settings, read_settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, catalog_from_wire
 from burler.sinks.base import Sink, files_made
-from burler.tally import metric
 from burler.words import counted
 
 logger = logging.getLogger(__name__)
@@ -122,9 +120,9 @@ def run_session(
     stopper: Stopper | None = None,
     limit: int | None = None,
     schemas_only: bool = False,
-    report: Report | None = None,
+    stats: RunStats | None = None,
+    listeners: Iterable[Listener] = (),
     clock: Clock | None = None,
-    watching: Callable[[TailWatch], AbstractContextManager[object]] | None = None,
 ) -> SyncResult:
     """Sync the selected streams into a sink.
 
@@ -137,9 +135,9 @@ def run_session(
         limit: rows of each stream, at the most, to look at. Such a run writes no STATE and no ACTIVATE_VERSION, and the
             result's state is the one given: it leaves rows out, and a bookmark must not pass them.
         schemas_only: SCHEMA messages only; no sync function is called.
-        report: what is to hold how the run went.
+        stats: what is to count how the run went.
+        listeners: hear what the run tells, beside the statistics and the log.
         clock: what tells the time; a test may have one of its own.
-        watching: shows how a tail goes on, while it is entered.
 
     Raises:
         UsageError: catalog, state or the tap's declarations are wrong; nothing was written.
@@ -149,9 +147,11 @@ def run_session(
     tail = settings.tail and limit is None and not schemas_only
     stopper = stopper or Stopper()
     begun = time.monotonic()
-    status, code = "failed", None
-    if report is not None:
-        report.begin(session.app.name)
+    status: Status = "failed"
+    code: int | None = None
+    stats = stats or RunStats(clock, points=0)
+    events = Events(stats, TailLog(settings, stats) if tail else RunLog(settings), *listeners)
+    events.tell(RunBegan(session.app.name))
     stack = ExitStack()
     try:
         state = st.check_state(state)
@@ -175,20 +175,18 @@ def run_session(
             settings=settings,
             stopper=stopper,
             limit=limit,
-            report=report,
+            events=events,
             clock=clock,
-            watch=watch_of(plan, settings, clock or Clock()) if tail else None,
             replan=lambda: _again(session, plans, given),
         )
-        seen = watching(engine.watch) if watching is not None and engine.watch is not None else nullcontext()
-        with stopper.installed(hangup=tail), seen:
+        with stopper.installed(hangup=tail):
             result = engine.run()
         status = "failed" if result.errors else "stopped" if result.stopped_by else "succeeded"
         code = result.exit_code
         return result
     finally:
         stack.close()
-        _tell_end(session.app, sink, report, status, code, time.monotonic() - begun)
+        events.tell(RunEnded(session.app.name, status, code, time.monotonic() - begun, files_made(sink)))
         close(session, tail=tail)
 
 
@@ -239,14 +237,6 @@ def _announce(app: App, plan: tuple[PlannedRun, ...], own: Catalog, limit: int |
         logger.warning("%s: no stream is selected. Select some in the catalog or with --select.%s", app.name, more)
     for remark in unread(plan, own.entries, state):
         logger.warning("%s", remark)
-
-
-def _tell_end(app: App, sink: Sink, report: Report | None, status: str, code: int | None, seconds: float) -> None:
-    if report is not None:
-        report.batch = files_made(sink)
-        report.end(status, code)
-    metric(JOB_DURATION, round(seconds, 6), job_type="sync", status=status)
-    logger.info("%s: %s, %.1f s", app.name, status, seconds)
 
 
 def _make_client(session: Session, plan: tuple[PlannedRun, ...]) -> None:

@@ -16,7 +16,6 @@ from burler.engine.run.clients import Clients
 from burler.errors import BurlerError, DeclarationError
 from burler.logs import short
 from burler.singer.catalog import Catalog
-from burler.tally import Watcher
 
 Given = Mapping[str, Callable[[], Any]]
 
@@ -25,13 +24,13 @@ class Session:
     """One use of an app: its config and, once somebody asks for it, its client and its catalog.
 
     ``specs`` holds the streams there are: those declared and, once ``catalog`` was asked for, those that
-    discovery found. ``watcher`` looks on, if one is set before the first use.
+    discovery found. ``wrap_client`` may be set before the first use: the tap uses what it makes of the client.
     """
 
     def __init__(self, app: App, config: dict[str, Any], *, files: ConfigFiles | None = None) -> None:
         self.app = app
         self.config = config
-        self.watcher: Watcher | None = None
+        self.wrap_client: Callable[[Any], Any] = lambda client: client
         self._files = files
         self._files_lock = threading.Lock()
         self.specs: dict[str, StreamSpec] = {name: spec for name, spec in app.streams.items() if not spec.is_pattern}
@@ -64,7 +63,7 @@ class Session:
                 f"{self.app.name}: the client function ({function.place}) failed: {short(error)}"
             ) from error
         self.save_config()
-        return client if self.watcher is None else self.watcher.client(client)
+        return self.wrap_client(client)
 
     def renew_client(self, *, only: Collection[int] | None = None) -> None:
         """The next one who asks for the client gets a new one; instances of classes are made anew with it.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from burler.events import StateWritten
 from burler.singer.messages import State
 
 if TYPE_CHECKING:
@@ -82,8 +83,7 @@ class States:
             engine.sink.write(State(msgspec.json.decode(encoded)))
             self._written, self._size = encoded, len(encoded)
             self.bytes_since, self._written_at = 0, engine.clock.monotonic()
-            if engine.watch is not None:
-                engine.watch.state_written(len(encoded))
+            engine.events.tell(StateWritten(len(encoded)))
             self.uncovered_since = None
 
     def write_between(self) -> None:

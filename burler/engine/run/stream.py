@@ -15,7 +15,7 @@ from burler.call import Given
 from burler.context import StreamRun
 from burler.declare.strategies import EveryN, Manual, OnPage, Since
 from burler.engine.catalog.plan import PlannedRun
-from burler.engine.run import ending, pace, sources
+from burler.engine.run import pace, sources
 from burler.engine.run.failures import Failures
 from burler.engine.run.line import Line
 from burler.engine.run.partitions import Tasks, tasks_of
@@ -28,7 +28,10 @@ from burler.engine.state.ledger import FamilyState
 from burler.engine.state.ordered import PartitionOrder
 from burler.engine.tail.kept import Kept, outlet_of
 from burler.errors import StreamError
+from burler.events import FamilyBegan, FamilyEnded, Held, Incomplete, Page, Status, StreamBegan, StreamEnded
 from burler.logs import short
+from burler.singer import state as st
+from burler.singer.metadata import FULL_TABLE
 from burler.tally import Tally
 
 if TYPE_CHECKING:
@@ -64,7 +67,7 @@ class SyncRun:
         self._is_stale = is_stale
         self.pushes, self.first = planned.pushes, planned.first
         self.cut = False
-        self.status = "unfinished"
+        self.status: Status = "unfinished"
         self.behind_since: float | None = None  # when a part of a tail function's call was first seen to have failed
         self.client_numbers: set[int] = set()
         self.spec = planned.spec
@@ -80,7 +83,7 @@ class SyncRun:
         if self.pushes:
             for outlet in self.outlets.values():
                 outlet.versions.keep()  # its rows belong to the table as it stands
-        self.tallies: dict[str, Tally] = defaultdict(partial(Tally, engine.session.watcher))
+        self.tallies: dict[str, Tally] = defaultdict(Tally)
         self.source_changed = False
         self.stream_runs: dict[str, Callable[..., StreamRun]] = {}
         self.own_run = run_of_stream(self)
@@ -183,7 +186,7 @@ class SyncRun:
             if self.is_cut:  # another one may have begun in its place already
                 self.abandoned = True
                 return
-            ending.begin(self)
+            self._tell_begin()
             for name, outlet in self.outlets.items():
                 if self.kept is None or name not in self.kept.opened:
                     outlet.open()
@@ -198,7 +201,7 @@ class SyncRun:
                 self._state_at_start = msgspec.json.encode(engine.state)
             if self._forgot:
                 engine.states.write()
-        status = "unfinished"  # what comes out of a worker ends the whole run
+        status: Status = "unfinished"  # what comes out of a worker ends the whole run
         try:
             self._run_workers()
             with engine.lock:
@@ -251,7 +254,7 @@ class SyncRun:
         self._end("stopped")
         self.abandoned = True
 
-    def _complete(self) -> str:
+    def _complete(self) -> Status:
         """What can be said once no worker runs; gives the stream's status."""
         behind = self.failures.behind()
         done = self.tasks.exhausted and not self.open_tasks
@@ -267,7 +270,7 @@ class SyncRun:
                 self.tasks.finish()
         return "failed" if self.failures else "succeeded"
 
-    def _end(self, status: str) -> None:
+    def _end(self, status: Status) -> None:
         """The last STATE of the stream. Where it did not come to its end, that names it as the one to begin with."""
         engine = self.engine
         self.status = status
@@ -282,7 +285,7 @@ class SyncRun:
             engine.running.remove(self)
         for task in self.open_tasks:
             self._count(task)
-        ending.end(self, status, engine.clock.monotonic() - self._begun)
+        self._tell_end(status, engine.clock.monotonic() - self._begun)
 
     def _end_round(self) -> None:
         """A round of a tail has ended: what is safe to say of it stands in the state, and goes out when a STATE is due.
@@ -332,9 +335,7 @@ class SyncRun:
                 task = self.open_tasks[0] if self.open_tasks and self.saved.coverage is not None else None
                 tracker = task.trackers.get(name) if task is not None else None
                 greatest = tracker.greatest if tracker is not None else None
-                self.engine.report.page(name, outlet.rows, greatest)
-                if self.engine.watch is not None:
-                    self.engine.watch.rows(name, outlet.rows, greatest)
+                self.engine.events.tell(Page(name, outlet.rows, greatest))
 
     def tick(self) -> None:
         """Rows that wait while user code blocks go out, and a STATE that is due; called by the timer under the
@@ -349,6 +350,102 @@ class SyncRun:
             if not worker.over:
                 worker.tick()
         self.save_if_due()
+
+    # ---- what is told ----------------------------------------------------------------------------------
+
+    def _tell_begin(self) -> None:
+        engine, own, coverage = self.engine, self.outlets.get(self.name), self.saved.coverage
+        began = []
+        for name, outlet in self.outlets.items():
+            planned = outlet.planned
+            outlet.bookmark_from = st.value_of(engine.state, name, planned.bookmark_key)
+            began.append(StreamBegan(name, planned.replication_method, outlet.bookmark_from))
+        engine.events.tell(
+            FamilyBegan(
+                self.name,
+                method=own.planned.replication_method if own is not None else self.spec.replication_method,
+                bookmark=coverage.start if coverage is not None else self.own_run.raw_bookmark,
+                partitions=0 if coverage is not None else len(st.partitions_of(engine.state, self.name)),
+                streams=tuple(began),
+                passed=coverage.saved if coverage is not None else None,
+                late=tuple(coverage.reads_again()) if coverage is not None else (),
+            )
+        )
+
+    def _tell_end(self, status: Status, seconds: float) -> None:
+        state, failed = self.engine.state, self.failures.errors()
+        own = self.outlets.get(self.name)
+        key = own.planned.bookmark_key if own is not None else self.spec.bookmark_key
+        table, position = (st.value_of(state, self.name, one) is not None for one in (st.FULL_TABLE, st.POSITION))
+        self.engine.events.tell(
+            FamilyEnded(
+                self.name,
+                status,
+                seconds,
+                bookmark=st.value_of(state, self.name, key),
+                partitions=len(st.partitions_of(state, self.name)),
+                instead="table" if table else "position" if position else "",
+                streams=tuple(self._stream_ended(name, failed, status, seconds) for name in self.outlets),
+                failed=tuple(failed),
+                saves_nothing=status == "succeeded"
+                and isinstance(self.spec.strategy, Manual)
+                and self.rows > 0
+                and not self.saved_by_hand,
+            )
+        )
+        if status == "succeeded":
+            for name, why in self.failures.incomplete.items():
+                self._tell_incomplete(name, why)
+
+    def _stream_ended(self, name: str, failed: dict[str, BaseException], status: Status, seconds: float) -> StreamEnded:
+        outlet, counts = self.outlets[name], self.tallies[name].to_json()
+        if outlet.repeated:
+            counts["repeated"] = outlet.repeated
+        key, updated = outlet.planned.bookmark_key, None
+        if key is not None and "passed_files" not in counts:  # nobody has seen the rows of such files
+            updated = min(outlet.newer, outlet.rows)  # rows that were out before are looked at, too
+        if name in failed:
+            status = "failed"
+        elif status == "failed" and self.failures.error is None:
+            status = "succeeded"  # a stream that came whole has not failed with one below it
+        return StreamEnded(
+            name,
+            outlet.planned.stream,
+            status,
+            rows=outlet.rows,
+            updated=updated,
+            skipped=outlet.skipped,
+            left_out=outlet.left_out,
+            seconds=seconds,
+            bookmark_from=outlet.bookmark_from,
+            bookmark_to=st.value_of(self.engine.state, name, key),
+            counts=counts,
+            remarked=outlet.remarked,
+            remarks=outlet.remarks,
+        )
+
+    def _tell_incomplete(self, name: str, why: str) -> None:
+        """What does not happen since rows of a stream may be missing; nothing where all happens."""
+        line, below = self.line, self.line.below(name)
+        held: Held = ""
+        tables = [
+            outlet.planned.stream
+            for one, outlet in self.outlets.items()
+            if one in below
+            and (outlet.versions.withheld or (outlet.planned.versions and not outlet.versions.activated))
+        ]
+        own = line.planned.get(line.root)
+        if own is not None and own.replication_method != FULL_TABLE:
+            if line.is_substream(name):
+                held = "parent"
+            elif own.bookmark_key is None:
+                held = "position"
+            elif own.order != "asc" and not isinstance(own.spec.strategy, Manual) and not self.own_run._incomplete:
+                held = "partitions" if self.spec.partitions is not None else "bookmark"
+        if tables or held:
+            bookmark = self.outlets[name].bookmark_from if name in self.outlets else None
+            waiting = frozenset({*below, line.root})
+            self.engine.events.tell(Incomplete(name, line.root, why, waiting, tuple(tables), held, bookmark))
 
     # ---- STATE -----------------------------------------------------------------------------------------
 

@@ -34,8 +34,7 @@ from burler.engine.tail.kept import Kept
 from burler.engine.tail.tail import Tail
 from burler.engine.writer.outlet import schema_of
 from burler.errors import StreamError
-from burler.report.report import Report
-from burler.report.watch import TailWatch
+from burler.events import Events, Failed
 from burler.settings import Settings
 from burler.singer import state as st
 from burler.singer.catalog import Catalog
@@ -75,8 +74,7 @@ class Engine:
         now: Callable[[], dt.datetime] | None = None,
         clock: Clock | None = None,
         limit: int | None = None,
-        report: Report | None = None,
-        watch: TailWatch | None = None,
+        events: Events | None = None,
         replan: Callable[[], tuple[tuple[PlannedRun, ...], Catalog]] | None = None,
         part: GivenPartition | None = None,
     ) -> None:
@@ -90,7 +88,6 @@ class Engine:
         self.clock = clock or Clock()
         self.now = now or self.clock.now
         self.limit = limit
-        self.watch = watch
         self.replan = replan
         self.part = part
         self.tail: Tail | None = None
@@ -98,7 +95,7 @@ class Engine:
         self.changed = threading.Condition()
         self.running: list[SyncRun] = []
         self.broken = False
-        self.report = report or Report(points=0)
+        self.events = events or Events()
         self.states = States(self)
         self.acknowledgements = Acknowledgements(
             session,
@@ -236,7 +233,7 @@ class Engine:
                 raise
             with self.lock:
                 errors[name] = error
-                self.report.failed(name, None, error)
+                self.events.tell(Failed(name, None, error))
         finally:
             with self.lock:
                 if run is not None:
@@ -300,7 +297,7 @@ class Engine:
                 run.failures.end_of(name, error)
             else:
                 self._late_errors.setdefault(name, error)
-                self.report.failed(name, None, error)
+                self.events.tell(Failed(name, None, error))
 
     def planned(self, stream: str) -> PlannedStream | None:
         """A stream of the plan; None if it is not selected."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from burler.events import Tick
+
 if TYPE_CHECKING:
     from burler.engine.run.sync import Engine
     from burler.engine.tail.tail import Tail
@@ -26,7 +28,7 @@ class Timer(threading.Thread):
         """Tick until stopped."""
         engine, tail = self._engine, self._tail
         if tail is not None:
-            threading.Thread(target=self._show, name="burler-show", daemon=True).start()
+            threading.Thread(target=self._tell, name="burler-show", daemon=True).start()
         age = engine.settings.page_max_age_seconds
         period = age if tail is None else min(age, _PUSHED_SECONDS if tail.pushes else _POLLED_SECONDS)
         every = max(1, round(min(age, _SINK_SECONDS) / period))
@@ -47,11 +49,10 @@ class Timer(threading.Thread):
             if tail is not None:
                 tail.tell_if_over()
 
-    def _show(self) -> None:
-        """What a tail says of itself, in a thread of its own: whoever reads stderr may be slow."""
-        watch = self._engine.watch
-        while watch is not None and not self._over.wait(_SINK_SECONDS):
-            watch.tick()
+    def _tell(self) -> None:
+        """Ticks of a tail, in a thread of its own: whoever reads stderr may be slow."""
+        while not self._over.wait(_SINK_SECONDS):
+            self._engine.events.tell(Tick())
 
     def _until_due(self, period: float) -> float:
         """Until the next tick; a STATE is not late for it."""

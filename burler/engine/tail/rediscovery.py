@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from burler import logs
 from burler.engine.run.signals import Stop
 from burler.engine.run.workers import stopper_here
-from burler.engine.tail.sources import Source, source_of, tell_plan
+from burler.engine.tail.sources import Source, planned_families, source_of
 
 if TYPE_CHECKING:
     from burler.engine.run.sync import Engine
@@ -42,8 +42,6 @@ def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Sour
             return
         engine.plan, engine.catalog = plan, catalog
         engine.acknowledgements.follow(plan)
-        if engine.watch is not None:
-            tell_plan(engine.watch, plan, engine.settings)
         for name in [name for name in sources if name not in found]:
             logger.warning("stream '%s': is gone, by what was discovered; it is read no more", name)
             source = sources.pop(name)
@@ -64,6 +62,7 @@ def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Sour
                     known.due = now
                 if known.pushes:
                     _cut(engine, name)  # it may stay connected for days
+        engine.events.tell(planned_families(sources.values()))
         engine.changed.notify_all()
 
 

@@ -15,6 +15,7 @@ from burler.engine.run.stream import SyncRun
 from burler.engine.tail.retries import is_connection
 from burler.engine.tail.sources import MOST_OFTEN_SECONDS, Source
 from burler.errors import BurlerError, PartialError
+from burler.events import RoundEnded, Status
 from burler.singer import state as st
 
 if TYPE_CHECKING:
@@ -40,9 +41,7 @@ class Rounds:
 
     def run(self, source: Source, planned: PlannedRun, generation: int) -> bool:
         """One round of a source; whether it was a good one. ``generation``: that of the thread."""
-        engine, watch = self._engine, self._engine.watch
-        if watch is not None:
-            watch.round_began(source.name)
+        engine = self._engine
         begun = engine.clock.monotonic()
         before = _place_of(engine, planned) if planned.pushes else b""
         rows: dict[str, int] = {}
@@ -64,18 +63,13 @@ class Rounds:
         moved = planned.pushes and (
             _place_of(engine, planned) != before or seconds > max(_LONG_SECONDS, source.tries.wait)
         )
-        good = self._settle(source, planned, run, rows, errors, began=begun, moved=moved)
-        if watch is not None:
-            repeated = sum(one.repeated for one in run.outlets.values()) if run is not None else 0
-            watch.round_ended(
-                source.name,
-                rows=rows,
-                repeated=repeated,
-                seconds=seconds,
-                status=run.status if run is not None else "failed",
-                next_at=None if source.due == math.inf else source.due,
-            )
-        return good
+        status = self._settle(source, planned, run, rows, errors, began=begun, moved=moved)
+        next_at = None if source.due == math.inf else source.due
+        if status == "failed" and next_at is None and not source.tries.for_good:
+            next_at = engine.clock.monotonic() + source.tries.wait  # but for the end of the run
+        names = tuple(one.tap_stream_id for one in planned.streams)
+        engine.events.tell(RoundEnded(source.name, names, status, source.tries.failures, next_at))
+        return status == "succeeded"
 
     def _settle(
         self,
@@ -87,9 +81,9 @@ class Rounds:
         *,
         began: float,
         moved: bool,
-    ) -> bool:
-        """When the source is read next. ``moved``: a tail function has come further than where it began, so a failure
-        of its is none in a row."""
+    ) -> Status:
+        """When the source is read next, and how the round went. ``moved``: a tail function has come further than where
+        it began, so a failure of its is none in a row."""
         engine, now = self._engine, self._engine.clock.monotonic()
         whole = errors.get(source.name) or next(iter(errors.values()), None)
         # What follows a batch, or goes on in a tail function, would pass what is missing of it.
@@ -97,29 +91,28 @@ class Rounds:
         failed = None if partly else whole
         if failed is not None and engine.stopper.requested:
             source.tries.error = failed
-            return False
+            return "stopped"
         if failed is not None:
             if moved:
                 source.tries.failures = 0
             self._failed(source, failed, now, frozenset() if run is None else frozenset(run.client_numbers))
-            return False
+            return "failed"
         if run is not None and run.status == "stopped":
-            return False
+            return "stopped"
         if source.pushes and not planned.pushes:
-            return True  # the batch before the stream: what counts is how that goes
+            return "succeeded"  # the batch before the stream: what counts is how that goes
         if planned.pushes and source.rounds == 1:
             logger.info(
                 "stream '%s': its tail function has returned; it is called again after the interval", source.name
             )
-        if source.tries.good() and engine.watch is not None:
-            engine.watch.recovered(source.name)
+        if source.tries.good():
             logger.info("stream '%s': goes on", source.name)
         source.tries.error = whole  # parts of it; the rest went well
         with engine.changed:
             # Where a part fails, rows behind it come again and again: they are no reason to hurry.
             source.due = self._next_round(source, now, began, new_rows=whole is None and any(rows.values()))
             source.told = False
-        return True
+        return "succeeded"
 
     def _next_round(self, source: Source, now: float, began: float, *, new_rows: bool) -> float | None:
         """When a source is read next after a good round."""
@@ -153,11 +146,7 @@ class Rounds:
                 _forget(engine, source.planned)
             source.kept.forget()
             source.due = now
-            if engine.watch is not None:
-                engine.watch.failed(source.name, error, failures=tries.failures, wait_seconds=0.0)
             return
-        if engine.watch is not None:
-            engine.watch.failed(source.name, error, failures=tries.failures, wait_seconds=wait)
         told = _told(source.name, error)
         if wait is None:
             tries.for_good, source.due = True, None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
-from burler.clock import Clock
+from burler.declare.strategies import Manual
 from burler.engine.catalog.plan import PlannedRun
 from burler.engine.tail.kept import Kept
 from burler.engine.tail.retries import Tries
 from burler.engine.tail.settings import full_table_age_seconds, interval_seconds
-from burler.report.watch import TailWatch
+from burler.events import TailFamily, TailPlanned
 from burler.settings import Settings
 from burler.singer.metadata import FULL_TABLE
 
@@ -57,7 +58,7 @@ class Source:
         return self.planned.spec.tail is not None
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["push", "full", "poll"]:
         """ "push", "full" or "poll"."""
         return "push" if self.pushes else "full" if self.full else "poll"
 
@@ -77,25 +78,20 @@ def source_of(planned: PlannedRun, settings: Settings, now: float) -> Source:
     )
 
 
-def kinds(plan: Iterable[PlannedRun], settings: Settings) -> list[tuple[str, str]]:
-    """The streams of a plan, and how each is read."""
-    return [
-        (stream.tap_stream_id, source_of(planned, settings, 0.0).kind) for planned in plan for stream in planned.streams
-    ]
+def planned_families(sources: Iterable[Source]) -> TailPlanned:
+    """What is to be read, for those who listen."""
+    return TailPlanned(tuple(map(_family_of, sources)))
 
 
-def watch_of(plan: Iterable[PlannedRun], settings: Settings, clock: Clock) -> TailWatch:
-    """What is told how the streams of a plan go on."""
-    watch = TailWatch(clock, metrics_interval_seconds=settings.metrics_interval_seconds)
-    tell_plan(watch, plan, settings)
-    return watch
-
-
-def tell_plan(watch: TailWatch, plan: Iterable[PlannedRun], settings: Settings) -> None:
-    """Tell a watch what is to be read."""
-    runs = list(plan)
-    families = {run.spec.tap_stream_id: tuple(one.tap_stream_id for one in run.streams) for run in runs}
-    watch.plan(kinds(runs, settings), {root: tuple(dict.fromkeys((root, *names))) for root, names in families.items()})
+def _family_of(source: Source) -> TailFamily:
+    spec, pushes = source.planned.spec, source.pushes
+    return TailFamily(
+        source.name,
+        tuple(one.tap_stream_id for one in source.planned.streams),
+        source.kind,
+        once=source.full and not pushes and source.age_seconds is None,
+        moves_last=bool(pushes and spec.bookmark_key and spec.order != "asc" and not isinstance(spec.strategy, Manual)),
+    )
 
 
 def next_due(sources: Iterable[Source]) -> Source | None:

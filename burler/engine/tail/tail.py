@@ -13,14 +13,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from burler.engine.run import ending
 from burler.engine.run.workers import Crew
-from burler.engine.tail import said as tail_said
 from burler.engine.tail.rediscovery import rediscover
 from burler.engine.tail.retries import Tries
 from burler.engine.tail.rounds import Rounds
-from burler.engine.tail.sources import MOST_OFTEN_SECONDS, Source, next_due, source_of
+from burler.engine.tail.sources import MOST_OFTEN_SECONDS, Source, next_due, planned_families, source_of
 from burler.engine.tail.wake import wake_loop
+from burler.events import ClientRenewed, TailEnded, Tick
 
 if TYPE_CHECKING:
     from burler.engine.run.sync import Engine, SyncResult
@@ -70,7 +69,7 @@ class Tail:
         engine = self.engine
         engine.stopper.may_hang_up = lambda: self._hangup_waits_seconds() <= 0
         engine.stopper.on_hangup = self._cut_rounds
-        tail_said.announce(self.sources.values(), self._settings)
+        engine.events.tell(planned_families(self.sources.values()))
         if self._nothing_left():
             engine.stopper.end()
         while not self._ended():
@@ -156,8 +155,7 @@ class Tail:
                 source.tries, source.due = Tries(self._settings), now
             elif source.due is not None and (not source.full or source.tries.failures):
                 source.due = min(source.due, now)  # who has waited longest is first
-        if engine.watch is not None:
-            engine.watch.client_renewed()
+        engine.events.tell(ClientRenewed())
 
     def _see_to_hangup(self) -> None:
         """One that was put off."""
@@ -188,12 +186,13 @@ class Tail:
                 self._result.errors.setdefault(source.name, error)
 
     def last_words(self) -> None:
-        """What is to be said at the end, once everything is out."""
-        tail_said.last_words(self.sources.values(), self._left, self._result.errors)
-        outlets = [outlet for source in self.sources.values() for outlet in source.kept.outlets.values()]
-        ending.last(self.engine, outlets)
-        if self.engine.watch is not None:
-            self.engine.watch.close()
+        """What is to be told at the end, once everything is out."""
+        failing = {
+            one.name: one.tries.failures
+            for one in self.sources.values()
+            if one.tries.failures and one.name not in self._result.errors
+        }
+        self.engine.events.tell(TailEnded(tuple(self._left), failing))
 
     # ---- polled streams --------------------------------------------------------------------------------
 
@@ -333,8 +332,8 @@ class Tail:
             engine.write_state()
         if whole:
             engine.acknowledgements.tick()
-            if engine.watch is not None and engine.clock.is_fake:
-                engine.watch.tick()
+            if engine.clock.is_fake:
+                engine.events.tell(Tick())
             self._cut_behind(now)
             used = {number for run in engine.running for number in tuple(run.client_numbers)}
             engine.session.clients.close_old(keep=used)

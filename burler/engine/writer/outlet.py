@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -23,20 +22,16 @@ from burler.engine.writer.other_pages import OtherPages
 from burler.engine.writer.outlet_files import OutletFiles
 from burler.engine.writer.versions import Versions
 from burler.errors import BadRecordError, BatchError, StreamError
+from burler.events import Remarks, UnfitRows
 from burler.pipeline.repeats import Repeats
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape import Shaper
 from burler.pipeline.shape_lines import Output
-from burler.pipeline.unknown import Unknown, show
-from burler.report import unknown as removed
+from burler.pipeline.unknown import Unknown
 from burler.settings import Settings
 from burler.singer.bookmark_values import spelled
 from burler.singer.messages import Records, Schema, record_prefix_suffix
 from burler.sinks.base import Form, Sink, form_for
-from burler.tally import Watcher
-from burler.words import counted
-
-logger = logging.getLogger(__name__)
 
 Part = Any
 """``list[dict]``, a ``JsonPage``, or a RecordBatch or Table of pyarrow."""
@@ -94,6 +89,7 @@ class Outlet:
         # What a post_transform function sees; it may make the key.
         self._fitter = shaper(keys_required=False) if planned.spec.post_transform is not None else self._shaper
         self._shapers = list({id(one): one for one in (self._fitter, self._shaper)}.values())
+        self._skipped_before = 0  # in earlier rounds of a tail
         self.comparing = Comparing(self, self._shapers)
         self._asking = Asking(self, self._fitter, self._shaper, invoke)
         said, settings = planned.spec.versions, settings or Settings()
@@ -104,7 +100,8 @@ class Outlet:
 
     def begin_round(self) -> None:
         """Another round of a tail: limits count anew."""
-        for shaper in (self._fitter, self._shaper):
+        self._skipped_before = sum(shaper.bad.skipped for shaper in self._shapers)
+        for shaper in self._shapers:
             shaper.bad.begin_round()
 
     def open(self) -> None:
@@ -278,34 +275,28 @@ class Outlet:
 
     @property
     def skipped(self) -> int:
-        """Rows that were left out: by a post_transform function, or because they did not fit."""
-        return self.left_out + sum(shaper.bad.skipped for shaper in self._shapers)
+        """Rows of this round that were left out: by a post_transform function, or because they did not fit."""
+        return self.left_out + sum(shaper.bad.skipped for shaper in self._shapers) - self._skipped_before
 
     @property
-    def remarks(self) -> int:
-        """How much there is for ``report`` to speak of, so far."""
+    def remarked(self) -> int:
+        """How much there is to say in ``remarks``, so far."""
         return self.without_value + sum(one.bad.skipped + one.bad.nulled + one.unknown.total for one in self._shapers)
 
-    def report(self, watcher: Watcher | None = None) -> None:
-        """One warning for fields that no schema knows, and one for rows that no bookmark can follow."""
-        blank = self.without_value
-        if blank:
-            logger.warning(
-                "stream '%s': %d of %s have no '%s'; they come, but the bookmark can't follow them",
-                self.planned.tap_stream_id,
-                blank,
-                counted(self.rows, "row"),
-                self.planned.resume_key or self.planned.bookmark_key,
-            )
+    def remarks(self) -> Remarks:
+        """Rows that no bookmark can follow, rows that did not fit, fields that no schema knows."""
         unknown = Unknown()
         for shaper in self._shapers:
-            shaper.bad.report()
             unknown.merge(shaper.unknown)
-        if unknown:
-            kept = removed.report(self.planned.tap_stream_id, unknown, self.rows)
-            if watcher is not None:
-                counts = {show(path): field.count for path, field in unknown.fields}
-                watcher.dropped(self.planned.stream, counts, kept)
+        unfit = [one.bad for one in self._shapers if one.bad.skipped + one.bad.nulled]
+        return Remarks(
+            rows=self.rows,
+            without_key=self.without_value,
+            key=self.planned.resume_key or self.planned.bookmark_key,
+            unfit=tuple(UnfitRows(bad.skipped, bad.nulled, dict(bad.fields)) for bad in unfit),
+            dropped=unknown.fields,
+            further=unknown.further,
+        )
 
 
 def _rules(settings: Settings | None, spec: StreamSpec) -> Rules:

@@ -1,0 +1,300 @@
+"""What a run of a tap tells as it goes on, and who listens.
+
+    events = Events(stats, log)
+    events.tell(Page("orders", 120, "2026-01-01T00:00:00Z"))
+
+The engine tells what happens, and does not know who listens. Events hold plain data; none is told for each row. Any
+thread may tell one, mostly under the engine's lock, so whoever hears it is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+Status = Literal["succeeded", "failed", "stopped", "unfinished"]
+Held = Literal["", "parent", "position", "bookmark", "partitions"]
+Counts = Mapping[str, int | Mapping[str, int]]
+"""What was counted while a source was read: ``{"requests": 31, "retries": {"429": 3}}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegan:
+    """The run of a tap begins."""
+
+    tap: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBegan:
+    """A stream begins, or a round of it, at a bookmark or None."""
+
+    stream: str
+    method: str | None
+    bookmark: Any
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyBegan:
+    """A stream begins with all that is synced with it.
+
+    Attributes:
+        bookmark: where it begins; ``partitions``: so many have a bookmark of their own.
+        late: streams that have not had what lies before the bookmark ``passed``, so that it begins before that.
+    """
+
+    root: str
+    method: str | None
+    bookmark: Any
+    partitions: int
+    streams: tuple[StreamBegan, ...]
+    passed: Any = None
+    late: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page is out: rows of the stream in this round by now, and its bookmark (None says nothing new)."""
+
+    stream: str
+    rows: int
+    bookmark: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something failed: a part of a stream, named by ``where``, or the stream itself."""
+
+    stream: str
+    where: str | None
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedField:
+    """A field that a stream's schema does not know: its names from the row on down (None: the items of an array), how
+    many objects had it, some of its values, a schema that would keep it."""
+
+    path: tuple[str | None, ...]
+    count: int
+    examples: tuple[Any, ...]
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class UnfitRows:
+    """Rows that did not fit their schema, and were let go, by the fields in question."""
+
+    skipped: int
+    nulled: int
+    fields: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What there is to say of the rows of a stream.
+
+    Attributes:
+        rows: that are out. ``without_key`` have no value of ``key``, the bookmark's.
+        dropped: fields, the most frequent first; ``further``: how often others came.
+    """
+
+    rows: int
+    without_key: int
+    key: str | None
+    unfit: tuple[UnfitRows, ...]
+    dropped: tuple[DroppedField, ...]
+    further: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEnded:
+    """The last word on a stream, or on a round of it.
+
+    Attributes:
+        name: the stream's in messages.
+        updated: rows whose bookmark value is beyond the bookmark that the stream began with; None without a bookmark.
+        skipped: rows left out; ``left_out``: those of them that its post_transform function did not want.
+        remarked: so much there is to say in ``remarks``, which are made when they are asked for; both grow with the
+            rounds of a tail.
+    """
+
+    stream: str
+    name: str
+    status: Status
+    rows: int
+    updated: int | None
+    skipped: int
+    left_out: int
+    seconds: float
+    bookmark_from: Any
+    bookmark_to: Any
+    counts: Counts
+    remarked: int
+    remarks: Callable[[], Remarks]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyEnded:
+    """A stream has ended with all that was synced with it, or a round has.
+
+    Attributes:
+        bookmark: the root's; ``partitions``: so many have one of their own. ``instead``: what the state holds in its
+            place.
+        failed: streams of which something failed, in the order in which that is told.
+        saves_nothing: its function was to move the bookmark by hand, and never did.
+    """
+
+    root: str
+    status: Status
+    seconds: float
+    bookmark: Any
+    partitions: int
+    instead: Literal["", "table", "position"]
+    streams: tuple[StreamEnded, ...]
+    failed: tuple[str, ...]
+    saves_nothing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Incomplete:
+    """Rows of a stream may be missing although nothing failed: its source said that there is more.
+
+    Attributes:
+        waiting: streams whose bookmark or table waits.
+        tables: of which no ACTIVATE_VERSION follows.
+        held: what does not move: the bookmark of the ``root`` of a substream, what its function keeps, its own
+            ``bookmark``, those of its partitions; or nothing more.
+    """
+
+    stream: str
+    root: str
+    why: str
+    waiting: frozenset[str]
+    tables: tuple[str, ...]
+    held: Held
+    bookmark: Any
+
+
+@dataclass(frozen=True, slots=True)
+class StateWritten:
+    """A STATE is out; ``size``: bytes of its value."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TailFamily:
+    """A stream that a tail reads, with all that is synced with it.
+
+    Attributes:
+        kind: "poll", "full" (FULL_TABLE, read again by its age) or "push" (a tail function).
+        once: a full table that is not read again.
+        moves_last: its tail function must return before its bookmark moves.
+    """
+
+    root: str
+    streams: tuple[str, ...]
+    kind: Literal["poll", "full", "push"]
+    once: bool
+    moves_last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TailPlanned:
+    """What a tail reads; told again when another discovery has found it otherwise."""
+
+    families: tuple[TailFamily, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundEnded:
+    """A round of a tail has ended, or could not begin.
+
+    Attributes:
+        status: "failed" where the next one is an attempt to mend it.
+        failures: in a row, this one among them.
+        next_at: when the next one begins, by the monotonic clock; None: there is none.
+    """
+
+    root: str
+    streams: tuple[str, ...]
+    status: Status
+    failures: int
+    next_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRenewed:
+    """The tap's client was made anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """About a second of a tail has passed; told by one thread at a time, which may wait for those who listen."""
+
+
+@dataclass(frozen=True, slots=True)
+class TailEnded:
+    """A tail is over, and everything is out.
+
+    Attributes:
+        blocked: streams whose functions are left behind.
+        failing: streams that had failed so often when the run was stopped.
+    """
+
+    blocked: tuple[str, ...]
+    failing: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The run of a tap has ended.
+
+    Attributes:
+        exit_code: None where an error ended it.
+        batch: files that were made (``burler.sinks.base.files_made``).
+    """
+
+    tap: str
+    status: Status
+    exit_code: int | None
+    seconds: float
+    batch: Mapping[str, Any] | None
+
+
+Event = (
+    Page
+    | RunBegan
+    | FamilyBegan
+    | Failed
+    | FamilyEnded
+    | Incomplete
+    | StateWritten
+    | TailPlanned
+    | RoundEnded
+    | ClientRenewed
+    | Tick
+    | TailEnded
+    | RunEnded
+)
+
+
+class Listener(Protocol):
+    """Who hears what a run tells."""
+
+    def hear(self, event: Event) -> None:
+        """An event has happened; those that mean nothing to a listener are passed over."""
+
+
+class Events:
+    """Tells each event to all who listen, one after the other."""
+
+    def __init__(self, *listeners: Listener) -> None:
+        self._listeners = listeners
+
+    def tell(self, event: Event) -> None:
+        """Something has happened."""
+        for listener in self._listeners:
+            listener.hear(event)
