@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from burler.engine.command.discovery import split_catalog
 from burler.spec.finding import Findings
 from burler.verify.program import Ended, Program
 
@@ -97,27 +98,6 @@ def _check_again(
         if places:
             more = f" and {len(places) - _DIFFERENCES} more" if len(places) > _DIFFERENCES else ""
             add("P615", f"two discoveries in a row differ at {'; '.join(places[:_DIFFERENCES])}{more}", name)
-
-
-def split_catalog(text: bytes) -> tuple[Any, str]:
-    """The catalog in what discovery has printed, and what else stood there; None if there is no catalog."""
-    shown = text.decode("utf-8", "replace").removeprefix("\ufeff")
-    decoder = json.JSONDecoder()
-    at = shown.find("{")
-    while at >= 0:
-        try:
-            value, end = decoder.raw_decode(shown, at)
-        except (ValueError, RecursionError):
-            value, end = None, at + 1
-        if isinstance(value, dict) and isinstance(value.get("streams"), list):
-            return value, (shown[:at].strip() + "\n" + shown[end:].strip()).strip()
-        at = shown.find("{", end if value is not None else _next_line(shown, at))
-    return None, shown.strip()
-
-
-def _next_line(text: str, at: int) -> int:
-    end = text.find("\n", at)
-    return len(text) if end < 0 else end
 
 
 def _by_stream(catalog: Any) -> dict[str, Any]:

@@ -51,14 +51,32 @@ def discover(command: TapCommand, config: Mapping[str, Any] | None) -> dict[str,
         text = tap.output(most=MOST_CATALOG)
         if tap.end():
             raise CatalogError(f"discovery: {tap.failure()}. Run it by itself, with {DISCOVER}, to see more")
-    try:
-        found = json.loads(text)
-        if not isinstance(found, dict) or not isinstance(found.get("streams"), list):
-            raise ValueError
-    except (ValueError, RecursionError):
-        shown = command.clean(text[:_SHOWN].decode("utf-8", "replace")).strip() or "nothing"
+    found, noise = split_catalog(text)
+    if found is None:
+        shown = command.clean(noise[:_SHOWN].replace("\n", " ")) or "nothing"
         raise CatalogError(
             f"command '{command.name}': {DISCOVER} printed no catalog but: {shown}. Give a catalog where the tap can't "
             "discover"
-        ) from None
+        )
     return found
+
+
+def split_catalog(text: bytes) -> tuple[dict[str, Any] | None, str]:
+    """The catalog in what discovery has printed, and what else stood there; None if there is no catalog."""
+    shown = text.decode("utf-8", "replace").removeprefix("\ufeff")
+    decoder = json.JSONDecoder()
+    at = shown.find("{")
+    while at >= 0:
+        try:
+            value, end = decoder.raw_decode(shown, at)
+        except (ValueError, RecursionError):
+            value, end = None, at + 1
+        if isinstance(value, dict) and isinstance(value.get("streams"), list):
+            return value, (shown[:at].strip() + "\n" + shown[end:].strip()).strip()
+        at = shown.find("{", end if value is not None else _next_line(shown, at))
+    return None, shown.strip()
+
+
+def _next_line(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end

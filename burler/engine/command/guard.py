@@ -9,7 +9,8 @@ leaves behind in its group ends with it, and the folder with its config is remov
 
 What happens is written to the descriptor NEWS, a line each: ``started PID``, ``refused REASON``, ``ended CODE``
 (negative: by that signal), ``left NAMES`` (of processes that live on, a NUL between them). Output and errors of the tap
-go straight to where ours go. It imports little, and nothing of burler: a start costs some milliseconds.
+go straight to where ours go. It imports little, not even pathlib, and nothing of burler: a start costs some
+milliseconds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import select
 import signal
 import sys
 import time
-from pathlib import Path
 
 _LOOK_SECONDS = 0.02
 _LEAVE_SECONDS = 0.5
@@ -116,12 +116,12 @@ def _members(group: int) -> list[str]:
         return []
     except PermissionError:  # it has members, of somebody else
         return ["a process of another user"]
-    if not Path("/proc/self/stat").exists():
+    if not os.path.exists("/proc/self/stat"):
         return ["a process"]
     found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError):
-            name, _, rest = path.read_text(errors="replace").partition(" (")[2].rpartition(") ")
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/stat", errors="replace") as file:
+            name, _, rest = file.read().partition(" (")[2].rpartition(") ")
             state, _parent, its_group = rest.split()[:3]
             if int(its_group) == group and state not in "ZX":
                 found.append(name)
@@ -140,9 +140,9 @@ def _say(news: int, text: str) -> None:
 
 def _remove(folder: str) -> None:
     with contextlib.suppress(OSError):
-        for file in Path(folder).iterdir():
-            file.unlink()
-        Path(folder).rmdir()
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
 
 
 if __name__ == "__main__":
