@@ -55,8 +55,8 @@ def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_command_is_split_as_a_shell_would(on_path: Path):
-    program = Program.of_command("LEVEL=debug tap-contacts --name 'a b | c' --url http://x.test/?q=1")
-    assert program.words == ("tap-contacts", "--name", "a b | c", "--url", "http://x.test/?q=1")
+    program = Program.of_command("LEVEL=debug tap-contacts --name 'a b | c' $HOME '; touch x' http://x.test/?q=1")
+    assert program.words == ("tap-contacts", "--name", "a b | c", "$HOME", "; touch x", "http://x.test/?q=1")
     assert program.environment == {"LEVEL": "debug"}
 
 

@@ -159,16 +159,6 @@ def test_a_commands_rows_and_what_it_was_given(tmp_path, temporary):
     )
 
 
-def test_words_are_split_as_a_shell_does_and_no_shell_runs_them(tmp_path, monkeypatch):
-    program = tmp_path / "a program"
-    tap = write_tap(tmp_path).split()[1]
-    program.write_text(f'#!/bin/sh\nprintf \'%s\\n\' "$@" > words\nshift 4\nexec {sys.executable} {tap} "$@"\n')
-    program.chmod(0o700)
-    monkeypatch.chdir(tmp_path)
-    assert len(rows_of(exec=f"'{program}' 'two words' $HOME '; touch x' \"a b\"", stream="users")) == 5
-    assert (tmp_path / "words").read_text().splitlines()[:4] == ["two words", "$HOME", "; touch x", "a b"]
-
-
 def test_a_tap_sees_its_own_environment_and_not_what_spark_tells_its_workers(tmp_path, monkeypatch):
     """A program beside this Python is found without a PATH."""
     monkeypatch.setenv("PYTHON_WORKER_FACTORY_SECRET", "hunter2")
