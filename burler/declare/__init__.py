@@ -2,14 +2,13 @@
 
 What to open for what:
 
-    tap, parts, tailing             ``Tap`` and its decorators; what they share; those of tail mode
-    handle, classes                 the two other spellings
-    registry, spec                  what collects all that is declared; what comes of it
-    options, option_checks          the options of a stream; values of theirs that need more than a look
-    checks, option_gaps, tail_gaps  what does not fit together
-    strategies                      when a STATE is due
-    client                          ``tap.client``
-    running                         ``tap.get_bookmark()`` and the like, inside of a run
-    field                           metadata of one node
-    modules                         ``load_streams``
+    tap                   ``Tap``: its decorators, ``tap.client``, ``tap.get_bookmark()`` and the like
+    app, appref           ``App``: a tap as it runs; which one a text or another process names
+    handle, classes       the two other spellings
+    options, hooks        tables: the options of a stream; the functions that a tap is made of
+    registry, spec        what collects all that is declared; what comes of it
+    checks                what does not fit together
+    strategies            when a STATE is due
+    field                 metadata of one node
+    modules               ``load_streams``
 """

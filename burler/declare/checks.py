@@ -1,127 +1,262 @@
-"""What does not fit together in a tap's declarations, in words: the gaps that ``seal()`` reports."""
+"""What does not fit together in a tap's declarations, in words: the gaps that ``seal()`` reports.
+
+What one option or function needs beside it, and which belong to the stream that others hang on, stands in its row of
+``OPTIONS`` or ``HOOKS``; here is what follows from that, and all that no row can say.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from itertools import chain
 from typing import Any
 
-from burler.declare.spec import StreamSpec, UserFunction
+from burler.declare.hooks import HOOKS, Hook
+from burler.declare.options import OPTIONS, Option
+from burler.declare.spec import FIRST_KEY, StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync
-from burler.singer.metadata import INCREMENTAL
+from burler.singer.metadata import FULL_TABLE, INCREMENTAL, LOG_BASED
 from burler.singer.select import like
 from burler.suggest import did_you_mean
 
-_HOOKS = ("bookmark", "post_transform", "acknowledge")
-_FUNCTIONS = ("sync", "tail", "wake", "partitions", "schema_fn", "metadata", *_HOOKS)
+Specs = Mapping[str, StreamSpec]
+Row = Hook | Option
 MOST_LEVELS = 50  # each level of substreams is one more generator inside the other
+_MAY_ADD = {"$ref", "allOf", "anyOf", "oneOf"}  # fields that stand elsewhere in a schema; the plan knows them
+_HOOKS: list[Row] = [hook for hook in HOOKS.values() if hook.part not in OPTIONS]
+_ROWS: dict[str, Row] = {row.part: row for row in (*OPTIONS.values(), *_HOOKS)}
+_SILENT = {field.name: field.default for field in fields(StreamSpec)}
+_APART = (
+    ("parent", "emitted_by", "rows come by one way"),
+    ("resumable_by", "partitions", "a position is one for the whole table"),
+    ("source_state", "partitions", "it is for one resource; per partition: client.conditional(path, source=...)"),
+    ("tail", "partitions", "one call gives the rows of the whole stream, and may go through the partitions by itself"),
+    ("wake", "tail", "what goes on by itself is never polled"),
+)
+"""Parts that exclude each other, and why."""
 
 
-def check_spec(spec: StreamSpec, specs: Mapping[str, StreamSpec], gaps: list[str], *, needs_schema: bool) -> None:
-    """Add what is wrong with one stream, seen from the whole.
+def gaps(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any], *, needs_schema: bool) -> list[str]:
+    """What is wrong with one stream, seen from the whole; each gap with place and cure.
 
-    ``needs_schema``: False where discovery may give it, and where nobody syncs the stream, which is said already (its
-    name is likely misspelt, and a hint to give it a schema would lead astray).
+    Args:
+        parts: what was said of the stream, by the fields of its spec; those of retries stand here singly.
+        needs_schema: False where discovery may give it, and where nobody syncs the stream, which is said already (its
+            name is likely misspelt, and a hint to give it a schema would lead astray).
     """
+    said = [row for part, row in _ROWS.items() if parts.get(part) is not None and parts[part] != _SILENT.get(part)]
+    found = chain(
+        _of_schema(spec, specs) if needs_schema else (),
+        _of_init(spec),
+        _of_leaders(spec, specs),
+        _of_line(spec, specs),
+        _of_parameters(spec, specs),
+        _of_others(spec, specs, said),
+        _lacking(spec, parts, said),
+        _apart(spec),
+        _of_method(spec, specs, parts),
+    )
+    return [f"stream '{spec.tap_stream_id}' ({spec.place}): {text}" for text in found]
+
+
+def _of_schema(spec: StreamSpec, specs: Specs) -> Iterator[str]:
     name = spec.tap_stream_id
-    where = f"stream '{name}' ({spec.place})"
-    if spec.is_pattern and spec.schema_fn is None and needs_schema:
-        gaps.append(f"{where}: nothing says which streams there are. Add @tap.discover or @tap.schema({name!r}).")
-    elif spec.schema is None and spec.schema_fn is None and needs_schema:
-        gaps.append(f"{where}: has no schema.{_misspelt(spec, specs)} Add tap.schema({name!r}, burler.json_file(...)).")
-    if spec.replication_method == INCREMENTAL and spec.bookmark_key is None and not _beside(spec):
-        gaps.append(f"{where}: INCREMENTAL needs a replication_key (or a @tap.bookmark function).")
-    gives = spec.sync or spec.tail
-    if gives is not None and gives.owner is not None:
-        _check_init(name, gives.owner, spec.place, gaps)
-    if spec.is_pattern and _beside(spec):
-        gaps.append(f"{where}: a name with '*' can't be emitted by or hang on another stream; name each stream.")
-    for what, other in (("emitted_by", spec.emitted_by), ("parent", spec.parent)):
-        if other:
-            _check_above(spec, what, other, specs, gaps, where)
-    if spec.parent:
-        _check_child(spec, specs, gaps, where)
-    elif spec.sync is not None and "parent" in spec.sync.names:
-        gaps.append(
-            f"{where}: its sync function asks for 'parent', but it has none. "
-            f"Say of which stream: @tap.sync({name!r}, parent=...)."
-        )
+    if spec.is_pattern and spec.schema_fn is None:
+        yield f"nothing says which streams there are. Add @tap.discover or @tap.schema({name!r})."
+    elif spec.schema is None and spec.schema_fn is None:
+        # A tail function whose name is misspelt makes a stream of its own.
+        others = (one for one, other in specs.items() if other is not spec and other.sync and other.tail is None)
+        hint = did_you_mean(name, others) if spec.sync is None and spec.tail is not None else ""
+        yield f"has no schema.{hint} Add tap.schema({name!r}, burler.json_file(...))."
 
 
-def _check_above(
-    spec: StreamSpec, what: str, other: str, specs: Mapping[str, StreamSpec], gaps: list[str], where: str
-) -> None:
-    """The stream that another one hangs on must be declared itself, and have rows: which streams a pattern stands
-    for is known only once discovery ran."""
-    source = specs.get(other)
-    if "*" in other:
-        gaps.append(
-            f"{where}: {what} '{other}' is a pattern, and a stream hangs on one stream alone. "
-            "Declare that one by its name, @tap.sync('public.users'), and name it here."
-        )
-    elif source is None or (not _gives(source) and (what == "emitted_by" or not source.emitted_by)):
-        pattern = next((one for one in specs.values() if one.is_pattern and like(other, one.tap_stream_id)), None)
-        if pattern is not None:
-            gaps.append(
-                f"{where}: {what} '{other}' is declared by the pattern '{pattern.tap_stream_id}' alone, and whether "
-                f"discovery finds it is not known yet. Declare it by its name, too: @tap.sync({other!r})."
-            )
-            return
-        known = [key for key, one in specs.items() if _gives(one) and key != spec.tap_stream_id and not one.is_pattern]
-        gaps.append(
-            f"{where}: {what} '{other}' has no sync function.{did_you_mean(other, known)} "
-            f"Streams that have: {', '.join(known) or 'none'}."
-        )
-
-
-def _misspelt(spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> str:
-    """A hint for a tail function whose name may be that of another stream, and would make a stream of its own."""
-    others = (name for name, one in specs.items() if one is not spec and one.sync is not None and one.tail is None)
-    return did_you_mean(spec.tap_stream_id, others) if spec.sync is None and spec.tail is not None else ""
-
-
-def _gives(spec: StreamSpec) -> bool:
-    """Whether a function of its own gives its rows."""
-    return spec.sync is not None or spec.tail is not None
-
-
-def _check_child(spec: StreamSpec, specs: Mapping[str, StreamSpec], gaps: list[str], where: str) -> None:
-    if spec.emitted_by:
-        gaps.append(f"{where}: has both parent and emitted_by; keep one of the two.")
-    line = line_of(spec, specs)
-    names = [one.tap_stream_id for one in line]
-    after = _above(line[-1])
-    if after in names:
-        shown = " -> ".join([*names, after] if len(names) < 10 else [*names[:8], "...", after])
-        gaps.append(f"{where}: its parents go round in a circle: {shown}. One of them must stand alone.")
-    elif len(line) == MOST_LEVELS + 1:  # those below it would say the same once more
-        gaps.append(
-            f"{where}: is on level {len(line)} of the line that begins at '{names[-1]}'; {MOST_LEVELS} are the most. "
-            "Let one function give the rows of several levels (emitted_by)."
-        )
-    if spec.order == "asc" or not isinstance(spec.strategy, EndOfSync):
-        gaps.append(
-            f"{where}: STATE follows the parent's strategy, and rows don't rise from parent to parent. "
-            "Leave out bookmark_strategy and order here; set them on the first stream of the line."
-        )
-
-
-def _check_init(stream: str, cls: type, place: str, gaps: list[str]) -> None:
+def _of_init(spec: StreamSpec) -> Iterator[str]:
     """Instances are made without arguments; said before anything runs, rather than when the stream's turn comes."""
+    gives = spec.sync or spec.tail
+    if gives is None or gives.owner is None:
+        return
     try:
-        parameters = inspect.signature(cls).parameters.values()
+        parameters = inspect.signature(gives.owner).parameters.values()
     except (TypeError, ValueError):
         return
     loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [one.name for one in parameters if one.default is one.empty and one.kind not in loose]
     if needed:
-        gaps.append(
-            f"stream '{stream}': class {cls.__name__} can't be made ({place}): its __init__ asks for '{needed[0]}'. "
-            "It takes no arguments; methods ask for client and config by name."
+        yield (
+            f"class {gives.owner.__name__} can't be made: its __init__ asks for '{needed[0]}'. It takes no arguments; "
+            "methods ask for client and config by name."
         )
 
 
-def line_of(spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> list[StreamSpec]:
+def _of_leaders(spec: StreamSpec, specs: Specs) -> Iterator[str]:
+    """The stream that another one hangs on must be declared itself, and have rows: which streams a pattern stands
+    for is known only once discovery ran."""
+    if spec.is_pattern and _above(spec):
+        yield "a name with '*' can't be emitted by or hang on another stream; name each stream."
+    for what, other in (("emitted_by", spec.emitted_by), ("parent", spec.parent)):
+        if other is None:
+            continue
+        source = specs.get(other)
+        pattern = next((one for one in specs.values() if one.is_pattern and like(other, one.tap_stream_id)), None)
+        if "*" in other:
+            yield (
+                f"{what} '{other}' is a pattern, and a stream hangs on one stream alone. Declare that one by its name, "
+                "@tap.sync('public.users'), and name it here."
+            )
+        elif source is not None and (_gives(source) or (what == "parent" and source.emitted_by)):
+            continue
+        elif pattern is not None:
+            yield (
+                f"{what} '{other}' is declared by the pattern '{pattern.tap_stream_id}' alone, and whether discovery "
+                f"finds it is not known yet. Declare it by its name, too: @tap.sync({other!r})."
+            )
+        else:
+            known = [key for key, one in specs.items() if _gives(one) and one is not spec and not one.is_pattern]
+            yield (
+                f"{what} '{other}' has no sync function.{did_you_mean(other, known)} "
+                f"Streams that have: {', '.join(known) or 'none'}."
+            )
+
+
+def _of_line(spec: StreamSpec, specs: Specs) -> Iterator[str]:
+    """A substream, and those above it."""
+    if not spec.parent:
+        return
+    line = line_of(spec, specs)
+    names = [one.tap_stream_id for one in line]
+    after = _above(line[-1])
+    if after in names:
+        shown = " -> ".join([*names, after] if len(names) < 10 else [*names[:8], "...", after])
+        yield f"its parents go round in a circle: {shown}. One of them must stand alone."
+    elif len(line) == MOST_LEVELS + 1:  # those below it would say the same once more
+        yield (
+            f"is on level {len(line)} of the line that begins at '{names[-1]}'; {MOST_LEVELS} are the most. Let one "
+            "function give the rows of several levels (emitted_by)."
+        )
+    if spec.order == "asc" or not isinstance(spec.strategy, EndOfSync):
+        yield (
+            "STATE follows the parent's strategy, and rows don't rise from parent to parent. Leave out "
+            "bookmark_strategy and order here; set them on the first stream of the line."
+        )
+
+
+def _of_parameters(spec: StreamSpec, specs: Specs) -> Iterator[str]:
+    """Parameters that nothing is given for in this stream."""
+    name, first = spec.tap_stream_id, line_of(spec, specs)[-1]
+    lacking = {}
+    if not spec.parent:
+        lacking["parent"] = f"it has none. Say of which stream: @tap.sync({name!r}, parent=...)."
+    if first.partitions is None:
+        lacking["partition"] = f"there are no partitions. Add @tap.partitions({first.tap_stream_id!r})."
+    if not any(one.parent == name for one in specs.values()):
+        cure = f"Leave out the parameter, or declare one: @tap.sync('notes', parent={name!r})."
+        lacking["children"] = f"it has no substreams. {cure}"
+    for hook in ("sync", "bookmark", "post_transform"):
+        function: UserFunction | None = getattr(spec, hook)
+        for parameter in function.names if function else ():
+            if function and parameter in lacking:
+                place = "" if function.place == spec.place else f" ({function.place})"
+                yield f"its {hook} function{place} asks for '{parameter}', but {lacking[parameter]}"
+
+
+def _of_others(spec: StreamSpec, specs: Specs, said: Iterable[Row]) -> Iterator[str]:
+    """What belongs to the stream in whose run the rows of this one come."""
+    theirs = [row for row in said if row.of_leader is True or (row.of_leader and spec.emitted_by)]
+    if theirs and _above(spec):
+        leader = spec.emitted_by or line_of(spec, specs)[-1].tap_stream_id
+        yield (
+            f"has {_listed(spec, theirs)}, but its rows come in the run of '{leader}'. Set {_it(theirs)} on that "
+            f"stream, or leave {_it(theirs)} out."
+        )
+
+
+def _lacking(spec: StreamSpec, parts: Mapping[str, Any], said: Iterable[Row]) -> Iterator[str]:
+    """What is said about something that the stream does not have."""
+    name = spec.tap_stream_id
+    keyed = spec.replication_key or spec.bookmark
+    bookmark = "it is FULL_TABLE. Replicate it as INCREMENTAL"
+    if not keyed:
+        bookmark = "it has neither a replication_key nor a bookmark function. Add a replication_key"
+    texts = {
+        "bookmark": f"keeps no bookmark: {bookmark}",
+        "partitions": f"no partitions. Add @tap.partitions({name!r}) (for several streams at a time: the setting "
+        "'workers')",
+        "tail": f"no tail function. Add @tap.tail({name!r})",
+        "sync": f"no sync function, whose rows stream.catch_up() gives. Add @tap.sync({name!r})",
+        "parent": "no parent. Say of which stream: parent=...",
+        "retry_sync_on": "nothing says on which error it is begun anew. Add retry_sync_on=TimeoutError (an exception "
+        "class, or several)",
+    }
+    there = {need: parts.get(need) is not None for need in texts}
+    there["bookmark"] = spec.bookmark_key is not None or spec.is_pattern  # discovery may give keys
+    for need, text in texts.items():
+        rows = [row for row in said if isinstance(row, Option) and need in row.needs and not there[need]]
+        # Of two things that are lacking, the first is told.
+        rows = [row for row in rows if all(there[one] for one in row.needs[: row.needs.index(need)])]
+        if rows:
+            yield f"has {_listed(spec, rows)}, but {text}, or leave {_it(rows)} out."
+
+
+def _apart(spec: StreamSpec) -> Iterator[str]:
+    for one, other, why in _APART:
+        if all(getattr(spec, part) not in (None, _SILENT[part]) for part in (one, other)):
+            both = _listed(spec, [_ROWS[one], _ROWS[other]])
+            yield f"has both {both}: {why}. Keep one of the two."
+
+
+def _listed(spec: StreamSpec, rows: Iterable[Row]) -> str:
+    """Options by their names, functions with their places."""
+    shown = []
+    for row in rows:
+        value = getattr(spec, row.part, None)
+        if isinstance(value, UserFunction):
+            shown.append(f"a {row.name} function ({value.place})")
+        else:
+            shown.append(getattr(row, "called", "") or row.name)
+    return " and ".join(shown)
+
+
+def _it(rows: Sequence[Row]) -> str:
+    return "it" if len(rows) == 1 else "them"
+
+
+def _of_method(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any]) -> Iterator[str]:
+    """What follows from how a stream is replicated."""
+    name = spec.tap_stream_id
+    if spec.replication_method == INCREMENTAL and spec.bookmark_key is None and not _above(spec):
+        yield "INCREMENTAL needs a replication_key (or a @tap.bookmark function)."
+    if spec.replication_method == FULL_TABLE and spec.tail and parts.get("sync") is None:  # it was said: LOG_BASED else
+        yield (
+            f"is {FULL_TABLE}, and has a tail function alone ({spec.tail.place}), which never gives the whole table. "
+            f"Add @tap.sync({name!r}), or leave out replication_method (it is {LOG_BASED} then)."
+        )
+    field = spec.resumable_by
+    if field == FIRST_KEY and not spec.is_pattern:
+        yield "resumable_by='*' is for the streams that discovery finds, under a name with '*'. Name the field here."
+    elif field and field != FIRST_KEY:
+        schema = spec.schema if isinstance(spec.schema, Mapping) else {}
+        known = schema.get("properties")
+        if spec.replication_method != FULL_TABLE:
+            yield (
+                f"resumable_by is for FULL_TABLE streams, and it is {spec.replication_method}: it resumes at its "
+                "bookmark. Leave out resumable_by."
+            )
+        elif isinstance(known, Mapping) and field not in known and not _MAY_ADD & set(schema):
+            shown = ", ".join(map(str, known)) or "none"
+            yield f"resumable_by '{field}' is not in the schema.{did_you_mean(field, known)} Its fields: {shown}."
+    if spec.rollup and spec.parent:
+        first = line_of(spec, specs)[-1]
+        if not spec.replication_key or spec.bookmark_key is None:
+            yield "rollup reads its first stream from where this one stands, so it needs a replication_key. Add one."
+        elif first.bookmark_key is None and not first.is_pattern and first is not spec:
+            yield (
+                f"rollup sets back the bookmark of '{first.tap_stream_id}', which keeps none and is read whole each "
+                "time. Leave out rollup."
+            )
+
+
+def line_of(spec: StreamSpec, specs: Specs) -> list[StreamSpec]:
     """A stream and those it hangs on, up to the one that stands alone (or to where it turns in a circle)."""
     line, names = [spec], {spec.tap_stream_id}
     while (above := specs.get(_above(line[-1]) or "")) is not None and above.tap_stream_id not in names:
@@ -134,34 +269,31 @@ def _above(spec: StreamSpec) -> str | None:
     return spec.parent or spec.emitted_by
 
 
-def _beside(spec: StreamSpec) -> bool:
-    return spec.emitted_by is not None or spec.parent is not None
+def _gives(spec: StreamSpec) -> bool:
+    """Whether a function of its own gives its rows."""
+    return spec.sync is not None or spec.tail is not None
 
 
-def no_sync(
-    name: str, place: str, places: Mapping[tuple[str, str], str], parts: Mapping[str, Mapping[str, Any]]
-) -> str:
-    """The gap of a stream that has parts, and nothing that gives its rows."""
-    shown = {"strategy": "bookmark_strategy", "fixed_metadata": "metadata"}
-    have = ", ".join(sorted({shown.get(part, part) for stream, part in places if stream == name})) or "a name"
-    gives = [one for one in parts if parts[one].get("sync") or parts[one].get("tail")]
-    synced = [one for one in gives if one != name and "*" not in one]
-    hint = did_you_mean(name, synced) or f" Decorate one: @tap.sync({name!r})"
-    return f"stream '{name}' ({place}): has {have}, but no sync function.{hint}"
+def no_sync(name: str, place: str, have: Iterable[str], givers: Iterable[str]) -> str:
+    """The gap of a stream that has parts, and nothing that gives its rows.
+
+    Args:
+        givers: streams that have a function for that.
+    """
+    hint = did_you_mean(name, (one for one in givers if "*" not in one)) or f" Decorate one: @tap.sync({name!r})"
+    return f"stream '{name}' ({place}): has {', '.join(sorted(set(have))) or 'a name'}, but no sync function.{hint}"
 
 
 def no_client(specs: Iterable[StreamSpec], discover: UserFunction | None) -> list[str]:
     """The gaps of functions that ask for a client where none is declared."""
-    gaps = []
+    asks = []
     for spec in specs:
-        setup = spec.retry.setup if spec.retry is not None else None
-        for function in (*(getattr(spec, part) for part in _FUNCTIONS), setup):
-            if function is not None and "client" in function.names:
-                gaps.append((f"stream '{spec.tap_stream_id}'", function.place))
-                break
+        functions = [getattr(spec, hook.part, None) for hook in HOOKS.values()] + [spec.retry and spec.retry.setup]
+        places = [one.place for one in functions if isinstance(one, UserFunction) and "client" in one.names]
+        asks += [f"stream '{spec.tap_stream_id}' ({place})" for place in places[:1]]
     if discover is not None and "client" in discover.names:
-        gaps.append(("the discover function", discover.place))
-    return [f"{who} ({place}): asks for 'client', but no @tap.client is declared." for who, place in gaps]
+        asks.append(f"the discover function ({discover.place})")
+    return [f"{who}: asks for 'client', but no @tap.client is declared." for who in asks]
 
 
 def no_function(stream: str, function: str, place: str, namespace: Mapping[str, Any]) -> str:

@@ -14,18 +14,15 @@ methods keep on ``self`` does not leak from one run into the next.
 
 from __future__ import annotations
 
-import ast
-import functools
-import linecache
+import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from burler.call import caller, place_of, short_path, wanted
-from burler.declare import registry as reg
-from burler.declare.field import check_mapping
-from burler.declare.option_checks import SETUP_PARAMETERS
-from burler.declare.options import OPTION_NAMES, meant, stream_name
+from burler.declare.hooks import HOOKS
+from burler.declare.options import OPTIONS, meant, stream_name
+from burler.declare.registry import Registry
 from burler.declare.spec import UserFunction
 from burler.errors import DeclarationError
 from burler.suggest import nearest
@@ -33,25 +30,10 @@ from burler.suggest import nearest
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from burler.declare.handle import StreamHandle
+    from burler.declare.options import NamedStream
     from burler.declare.strategies import Strategy
 
-_METHODS = {
-    "sync": reg.SYNC_PARAMETERS,
-    "bookmark": reg.BOOKMARK_PARAMETERS,
-    "schema": reg.SCHEMA_PARAMETERS,
-    "metadata": reg.METADATA_PARAMETERS,
-    "post_transform": reg.TRANSFORM_PARAMETERS,
-    "partitions": reg.PARTITIONS_PARAMETERS,
-    "acknowledge": reg.ACKNOWLEDGE_PARAMETERS,
-    "ack": reg.ACKNOWLEDGE_PARAMETERS,
-    "tail": reg.TAIL_PARAMETERS,
-    "wake": reg.WAKE_PARAMETERS,
-    "setup_retry": SETUP_PARAMETERS,
-}
-_SLOTS = {"schema": "schema_fn", "ack": "acknowledge"}
-_BESIDE = ("partition_order", "partition_key", "overlap")
-_KNOWN = tuple(dict.fromkeys((*OPTION_NAMES, *_METHODS, *_BESIDE, "name", "names", "emits")))
+_KNOWN = tuple(dict.fromkeys((*OPTIONS, *HOOKS, "name", "names", "emits")))
 
 
 class Stream:
@@ -96,21 +78,19 @@ class Stream:
         records_path: ClassVar[str | Sequence[str] | None]
         new_record_polling_interval_ms: ClassVar[int | None]
         max_full_table_age_seconds: ClassVar[float | None]
-        parent: ClassVar[str | type | StreamHandle | None]
-        emitted_by: ClassVar[str | type | StreamHandle | None]
+        parent: ClassVar[str | type | NamedStream | None]
+        emitted_by: ClassVar[str | type | NamedStream | None]
         partition_order: ClassVar[str | None]
         overlap: ClassVar[bool]
 
 
-def register_class(registry: reg.Registry, cls: type, *, name: str | None = None, **options: Any) -> tuple[str, ...]:
+def register_class(registry: Registry, cls: type, *, name: str | None = None, **options: Any) -> tuple[str, ...]:
     """Declare the streams of a class; gives their names.
 
     Raises:
         DeclarationError: neither ``sync`` nor ``tail``, misspelt attributes, wrong options, names that are taken.
     """
-    place = class_place(cls)
-    if not isinstance(cls, type):
-        raise DeclarationError(f"{place}: @tap.stream decorates a class; functions take @tap.sync('name').")
+    place = _place(cls)
     _check_attributes(cls, place)
     if _raw(cls, "sync") is None and _raw(cls, "tail") is None:
         own = [one for one in vars(cls) if not one.startswith("_")]
@@ -120,10 +100,8 @@ def register_class(registry: reg.Registry, cls: type, *, name: str | None = None
             f"{place}: class {cls.__name__} has no method 'sync'; it gives the rows: def sync(self, client): ...{hint}"
         )
     names = _names(cls, name, place)
-    module_file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     for stream in names:
         _register(registry, cls, stream, options, place)
-        registry.declare_module(stream, module_file)
     emits = getattr(cls, "emits", {})
     if not isinstance(emits, Mapping) or not all(isinstance(options, Mapping) for options in emits.values()):
         raise DeclarationError(
@@ -132,46 +110,75 @@ def register_class(registry: reg.Registry, cls: type, *, name: str | None = None
         )
     for stream, beside in emits.items():
         registry.declare_options(stream, {"emitted_by": names[0], **beside}, place=place)
-        registry.declare_module(stream, module_file)
+    for stream in (*names, *emits):
+        registry.streams[stream].module_file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     return names
 
 
-def class_place(cls: Any) -> str:
+def register_rest(registry: Registry, cls: type, stream: str) -> None:
+    """Declare what a class says of a stream whose sync function is known already: a chain above it names it.
+
+    Raises:
+        DeclarationError: see ``register_class``.
+    """
+    _check_attributes(cls, _place(cls))
+    _register(registry, cls, stream, {}, _place(cls), but="sync")
+
+
+def method_of(cls: type, name: str, allowed: tuple[str, ...]) -> UserFunction:
+    """A method of a class as a function that a session calls: on an instance, or, if static, as it is.
+
+    Raises:
+        DeclarationError: nothing that Python binds to an instance, no ``self``, or parameters that nothing is given
+            for.
+    """
+    fn, raw = getattr(cls, name), _raw(cls, name)
+    if not _is_method(raw) or not callable(fn):
+        # What Python would not call as a method must not be passed over: a hook that hides values would be lost.
+        what = f"the class {raw.__name__}" if isinstance(raw, type) else type(raw).__name__
+        raise DeclarationError(
+            f"{_place(cls)}: class {cls.__name__}: {name} must be a method, not {what}. Write def {name}(self, ...), "
+            f"or, if it takes no self: {name} = staticmethod(...)."
+            + (" A mapping of fields is fine, too." if name == "metadata" else "")
+        )
+    static = isinstance(raw, staticmethod | classmethod)
+    names = wanted(fn, allowed if static else ("self", *allowed), what=f"{cls.__name__}.{name}")
+    if not static and names[:1] != ("self",):
+        raise DeclarationError(f"{place_of(fn)}: {cls.__name__}.{name} needs 'self' as its first parameter.")
+    return UserFunction(fn, names if static else names[1:], place_of(fn), None if static else cls)
+
+
+def _register(
+    registry: Registry, cls: type, stream: str, more: Mapping[str, Any], place: str, *, but: str = ""
+) -> None:
+    """Declare a stream by what a class says of it; ``but``: a part that is declared already."""
+    raw = {name: _raw(cls, name) for name in HOOKS}
+    methods = {
+        name
+        for name, value in raw.items()
+        if value is not None
+        and (_is_method(value) or not (name == "schema" or (name == "metadata" and isinstance(value, Mapping))))
+    }
+    options = {name: getattr(cls, name) for name in OPTIONS if hasattr(cls, name) and name not in methods}
+    registry.declare_options(stream, {**options, **more}, place=place, known=tuple(OPTIONS))
+    for name in HOOKS:
+        if name in methods and name != but:
+            function = method_of(cls, name, HOOKS[name].parameters)
+            registry.declare(stream, HOOKS[name].part, function, place=function.place)
+    if raw["metadata"] is not None and "metadata" not in methods:
+        registry.declare_metadata(stream, raw["metadata"], place)
+
+
+def _place(cls: type) -> str:
     """file:line of a class: of its first own function, else of the class itself where its source can be read,
     else of the line that registers it."""
-    if not isinstance(cls, type):
-        return place_of(cls)
-    functions = [value for value in vars(cls).values() if hasattr(value, "__code__")]
-    own = [fn for fn in functions if getattr(fn, "__qualname__", "").startswith(f"{cls.__qualname__}.")]
-    if own:
-        return place_of(own[0])
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    line = _lines_of_classes(file).get(cls.__qualname__) if file else None
-    if file and line:
-        return f"{short_path(file)}:{line}"
-    return place_of(functions[0]) if functions else caller().place
-
-
-@functools.lru_cache(maxsize=64)
-def _lines_of_classes(file: str) -> dict[str, int]:
-    """Where the classes of a file stand; Python notes it on the class from 3.13 on only. {} without the source."""
-    found: dict[str, int] = {}
-
-    def walk(node: ast.AST, path: str) -> None:
-        for child in ast.iter_child_nodes(node):
-            below = path
-            if isinstance(child, ast.ClassDef):
-                found.setdefault(f"{path}{child.name}", child.lineno)
-                below = f"{path}{child.name}."
-            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                below = f"{path}{child.name}.<locals>."
-            walk(child, below)
-
+    for value in vars(cls).values():
+        if hasattr(value, "__code__") and value.__qualname__.startswith(f"{cls.__qualname__}."):
+            return place_of(value)
     try:
-        walk(ast.parse("".join(linecache.getlines(file))), "")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    return found
+        return f"{short_path(inspect.getsourcefile(cls) or '')}:{inspect.findsource(cls)[1] + 1}"
+    except (OSError, TypeError, SyntaxError, RecursionError):
+        return caller().place
 
 
 def _names(cls: type, name: str | None, place: str) -> tuple[str, ...]:
@@ -185,86 +192,12 @@ def _names(cls: type, name: str | None, place: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def register_rest(registry: reg.Registry, cls: type, stream: str) -> None:
-    """Declare what a class says of a stream whose sync function is known already: a chain above it names it.
-
-    Raises:
-        DeclarationError: see ``register_class``.
-    """
-    place = class_place(cls)
-    _check_attributes(cls, place)
-    _register(registry, cls, stream, {}, place, but=("sync",))
-
-
-def _register(
-    registry: reg.Registry, cls: type, stream: str, more: Mapping[str, Any], place: str, *, but: tuple[str, ...] = ()
-) -> None:
-    options = {key: getattr(cls, key) for key in OPTION_NAMES if hasattr(cls, key) and not _is_method(cls, key)}
-    registry.declare_options(stream, {**options, **more}, place=place)
-    key = _partition_key(cls, place)
-    registry.declare_partition_options(stream, order=getattr(cls, "partition_order", None), key=key, place=place)
-    registry.declare_overlap(stream, getattr(cls, "overlap", False), place=place)
-    for part, allowed in _METHODS.items():
-        if part in but or _raw(cls, part) is None:
-            continue
-        if _is_method(cls, part):
-            function = method_of(cls, part, allowed)
-            registry.declare(stream, _SLOTS.get(part, part), function, place=function.place)
-        elif part == "metadata" and isinstance(_raw(cls, part), Mapping):
-            values = getattr(cls, part)
-            check_mapping(values, where=f"stream '{stream}' ({place})")
-            registry.declare(stream, "fixed_metadata", values, place=place)
-        elif part != "schema":
-            raise _no_method(cls, part, place)
-
-
-def _partition_key(cls: type, place: str) -> Any:
-    """What names a partition, as a class says it: a field's name, or a function without ``self``."""
-    key = getattr(cls, "partition_key", None)
-    static = isinstance(_raw(cls, "partition_key"), staticmethod | classmethod)
-    code = getattr(key, "__code__", None)
-    if not static and code is not None and code.co_varnames[: code.co_argcount][:1] == ("self",):
-        raise DeclarationError(
-            f"{place}: class {cls.__name__}: partition_key is called with the partition alone. "
-            "Write @staticmethod above it, and no self."
-        )
-    return key
-
-
-def method_of(cls: type, name: str, allowed: tuple[str, ...]) -> UserFunction:
-    """A method of a class as a function that a session calls: on an instance, or, if static, as it is.
-
-    Raises:
-        DeclarationError: nothing that Python binds to an instance, no ``self``, or parameters that nothing is given
-            for.
-    """
-    fn, raw = getattr(cls, name), _raw(cls, name)
-    if not _is_method(cls, name) or not callable(fn):
-        raise _no_method(cls, name, class_place(cls))
-    static = isinstance(raw, staticmethod | classmethod)
-    names = wanted(fn, allowed if static else ("self", *allowed), what=f"{cls.__name__}.{name}")
-    if not static and names[:1] != ("self",):
-        raise DeclarationError(f"{place_of(fn)}: {cls.__name__}.{name} needs 'self' as its first parameter.")
-    return UserFunction(fn, names if static else names[1:], place_of(fn), None if static else cls)
-
-
-def _no_method(cls: type, name: str, place: str) -> DeclarationError:
-    """What Python would not call as a method must not be passed over: a hook that hides values would be lost."""
-    raw = _raw(cls, name)
-    what = f"the class {raw.__name__}" if isinstance(raw, type) else type(raw).__name__
-    cure = f"Write def {name}(self, ...), or, if it takes no self: {name} = staticmethod(...)."
-    if name == "metadata":
-        cure += " A mapping of fields is fine, too."
-    return DeclarationError(f"{place}: class {cls.__name__}: {name} must be a method, not {what}. {cure}")
-
-
 def _raw(cls: type, name: str) -> Any:
-    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+    return inspect.getattr_static(cls, name, None)
 
 
-def _is_method(cls: type, name: str) -> bool:
+def _is_method(raw: Any) -> bool:
     """A function, or what stands for one and is bound as one (``functools.wraps``, ``functools.lru_cache``)."""
-    raw = _raw(cls, name)
     if isinstance(raw, staticmethod | classmethod):
         return True
     return hasattr(raw, "__code__") or (callable(raw) and hasattr(raw, "__wrapped__") and hasattr(raw, "__get__"))
@@ -273,13 +206,9 @@ def _is_method(cls: type, name: str) -> bool:
 def _check_attributes(cls: type, place: str) -> None:
     """A misspelt attribute would be lost in silence: ``key_propertes`` means a stream without keys, and so does
     ``primary_keys`` of a class that comes from another framework."""
-    for base in cls.__mro__[:-1]:
-        for name in vars(base):
-            if name.startswith("_") or name in _KNOWN:
-                continue
-            close = meant(name, _KNOWN, cutoff=0.88)
-            if close:
-                raise DeclarationError(
-                    f"{place}: class {cls.__name__} has '{name}'. Did you mean '{close}'? "
-                    "(A name of your own may begin with '_'.)"
-                )
+    for name in dict.fromkeys(name for base in cls.__mro__[:-1] for name in vars(base)):
+        if not name.startswith("_") and name not in _KNOWN and (close := meant(name, _KNOWN, cutoff=0.88)):
+            raise DeclarationError(
+                f"{place}: class {cls.__name__} has '{name}'. Did you mean '{close}'? "
+                "(A name of your own may begin with '_'.)"
+            )

@@ -11,13 +11,12 @@ from types import ModuleType
 from typing import Any
 
 from burler.call import short_path
-from burler.declare import registry as reg
 from burler.declare.classes import Stream, register_class
-from burler.declare.spec import UserFunction
+from burler.declare.registry import Registry
 from burler.errors import BurlerError, DeclarationError
 
 
-def load_streams(registry: reg.Registry, name: str, *, namespace: Mapping[str, Any], place: str) -> None:
+def load_streams(registry: Registry, name: str, *, namespace: Mapping[str, Any], place: str) -> None:
     """Import a module, or every module of a package at any depth, in the order of their names. Decorated
     functions declare themselves; classes on ``burler.Stream`` that nobody has registered yet are registered
     (those whose name begins with ``_``, and those that give no rows and that others build on, are bases).
@@ -96,16 +95,15 @@ def _below(module: ModuleType, call: str) -> Iterator[ModuleType]:
             yield from _below(below, call)
 
 
-def _declared_in(modules: list[ModuleType], registry: reg.Registry) -> bool:
+def _declared_in(modules: list[ModuleType], registry: Registry) -> bool:
     """Whether a part of a stream was declared in one of the modules, now or when it was imported before."""
     names = {module.__name__ for module in modules}
     files = {getattr(module, "__file__", None) for module in modules} - {None}
-    return any(
-        value in files if part == "module_file" else isinstance(value, UserFunction) and value.fn.__module__ in names
-        for parts in registry._parts.values()
-        for part, value in parts.items()
-        if part == "module_file" or hasattr(getattr(value, "fn", None), "__module__")
-    )
+    for stream in registry.streams.values():
+        functions = (getattr(part, "fn", None) for part in stream.parts.values())
+        if stream.module_file in files or any(getattr(fn, "__module__", None) in names for fn in functions):
+            return True
+    return False
 
 
 def _is_stream(value: Any, module: ModuleType) -> bool:

@@ -1,37 +1,37 @@
-"""The options of a stream, in one place for every style: names, types, and what they become."""
+"""The options of a stream, a row each: what a value must be, what the spec holds of it, and what it goes with.
+
+Checks, classes, errors and the table of the docs have it from its row. A new option is a row of ``OPTIONS``, its line
+in ``StreamOptions`` and in ``Stream``, which type checkers and editors read, and a field of ``StreamSpec``.
+"""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, Protocol, TypedDict
 
-from burler.declare.option_checks import (
-    ORDERS,
-    count_of,
-    exceptions_of,
-    format_of,
-    lookback_of,
-    milliseconds_of,
-    seconds_of,
-    setup_of,
-)
+from burler.declare.hooks import HOOKS
 from burler.declare.spec import BAD_RECORD_POLICIES
-from burler.declare.strategies import Strategy, parse_strategy
+from burler.declare.strategies import KNOWN, Strategy, parse_strategy
 from burler.errors import DeclarationError
+from burler.numbers import is_count, is_measure
 from burler.paths import path_of
 from burler.schema.sources import SchemaLike, as_source
+from burler.settings import MOST_SECONDS
 from burler.singer.metadata import METHODS
 from burler.suggest import did_you_mean, nearest
 
-if TYPE_CHECKING:
-    from burler.declare.handle import StreamHandle
-
-ON_UNSORTED = ("error", "end_of_sync")
-RESUMES = ("inclusive", "exclusive")
 Order = Literal["asc", "none"] | None
 NOT_GIVEN: Any = object()  # where a decorator was written with empty parentheses
+
+
+class NamedStream(Protocol):
+    """What has a stream's name: a handle."""
+
+    name: str
 
 
 class StreamOptions(TypedDict, total=False):
@@ -98,38 +98,272 @@ class StreamOptions(TypedDict, total=False):
     new_record_polling_interval_ms: int | None
     max_full_table_age_seconds: float | None
     schema: SchemaLike
-    parent: str | type | StreamHandle | None
-    emitted_by: str | type | StreamHandle | None
+    parent: str | type | NamedStream | None
+    emitted_by: str | type | NamedStream | None
 
 
-OPTION_NAMES = tuple(StreamOptions.__annotations__)
-_FOREIGN = {
-    "primary_key": "key_properties",
-    "primary_keys": "key_properties",
-    "merge_key": "key_properties",
-    "cursor_field": "replication_key",
-    "incremental_key": "replication_key",
-    "bookmark_key": "replication_key",
-    "bookmark_properties": "replication_key",
-    "valid_replication_keys": "replication_key",
-    "sync_mode": "replication_method",
-    "forced_replication_method": "replication_method",
-    "is_sorted": "order",
-    "check_sorted": "on_unsorted",
-    "parent_stream": "parent",
-    "parent_stream_type": "parent",
-    "records_jsonpath": "records_path",
-    "schema_filepath": "schema",
-    "state_checkpoint_interval": "bookmark_strategy",
-}
-"""What the Singer SDK, singer-python, Airbyte and dlt call our options, where it is no other word for anything else."""
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option.
+
+    Attributes:
+        name: under which it is given; in a class, the attribute.
+        takes: what a value must be, in words.
+        fits: whether a value is that.
+        words: the words that it may be, in place of both.
+        make: what the spec holds of such a value; it is given the place, too.
+        null: None says nothing of it.
+        field: of ``StreamSpec``, where that is not the name.
+        argument: of the hook's decorator, and the hook: it is given there, and with no other decorator.
+        called: in errors, where that is not the name.
+        needs: what must be said of the stream as well.
+        of_leader: it belongs to the stream in whose run rows come: none that hangs on another one has it, or (where
+            this is "emitted_by") none that another one's function gives.
+        foreign: what other frameworks call it, where that is no other word for anything else.
+    """
+
+    name: str
+    takes: str = ""
+    fits: Callable[[Any], bool] = lambda given: True
+    words: tuple[str, ...] = ()
+    make: Callable[[Any, str], Any] = lambda given, where: given
+    null: bool = True
+    field: str = ""
+    argument: tuple[str, str] = ("", "")
+    called: str = ""
+    needs: tuple[str, ...] = ()
+    of_leader: bool | Literal["emitted_by"] = False
+    foreign: tuple[str, ...] = ()
+
+    @property
+    def part(self) -> str:
+        """The field of ``StreamSpec``."""
+        return self.field or self.name
+
+    def read(self, given: Any, where: str) -> Any:
+        """What the spec holds of a value.
+
+        Raises:
+            DeclarationError: it is something else than the option takes.
+        """
+        what = f"{where}: {self.called or self.name}"
+        if self.words and given not in self.words:
+            known = ", ".join(self.words)
+            raise DeclarationError(f"{what} {given!r:.60} is unknown.{did_you_mean(given, self.words)} Known: {known}.")
+        if not self.fits(given):
+            raise DeclarationError(f"{what} must be {self.takes}, not {given!r:.60}.")
+        return self.make(given, where)
+
+
+def _is_text(given: Any) -> bool:
+    return isinstance(given, str) and bool(given)
+
+
+def _are_keys(given: Any) -> bool:
+    keys = [given] if isinstance(given, str) else given
+    return isinstance(keys, list | tuple) and all(map(_is_text, keys)) and len(set(keys)) == len(keys)
+
+
+def _are_exceptions(given: Any) -> bool:
+    several = given if isinstance(given, list | tuple) else [given]
+    return bool(several) and all(isinstance(one, type) and issubclass(one, Exception) for one in several)
+
+
+def _is_lookback(given: Any) -> bool:
+    return given >= timedelta(0) if isinstance(given, timedelta) else is_measure(given) and given >= 0
+
+
+def _names_partitions(given: Any) -> bool:
+    """A field, or a plain function that takes one argument."""
+    if isinstance(given, str) or not callable(given) or isinstance(given, type):
+        return _is_text(given)
+    try:
+        inspect.signature(given).bind({})
+    except TypeError:
+        return False
+    except ValueError:
+        pass  # made in C, as operator.itemgetter("id"); it shows at its first call
+    return not (inspect.iscoroutinefunction(given) or inspect.isgeneratorfunction(given))
+
+
+def _several(given: Any, where: str) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, list | tuple) else (given,)
+
+
+def _path(given: Any, where: str) -> tuple[str, ...]:
+    try:
+        return path_of(given or ())
+    except ValueError as error:
+        raise DeclarationError(f"{where}: {error}.") from None
+
+
+def stream_name(named: Any) -> Any:
+    """The name of a stream that is given as text, as its handle or as its class (``CallNotes`` is call_notes)."""
+    if isinstance(named, str):
+        return named
+    name = getattr(named, "name", None)
+    if isinstance(name, str):
+        return name
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", named.__name__).lower() if isinstance(named, type) else named
+
+
+def _switch(name: str, **more: Any) -> Option:
+    return Option(name, "True or False", lambda given: isinstance(given, bool), **more)
+
+
+def _field(name: str, **more: Any) -> Option:
+    return Option(name, "a field's name", _is_text, **more)
+
+
+def _stream(name: str, foreign: tuple[str, ...] = ()) -> Option:
+    return Option(
+        name,
+        "a stream's name",
+        lambda given: _is_text(stream_name(given)),
+        make=lambda given, where: stream_name(given),
+        foreign=foreign,
+    )
+
+
+def _count(name: str, least: int, most: int, unit: str = "", such: str = "", **more: Any) -> Option:
+    takes = f"a whole number{unit} from {least} to {most:,}{such}"
+    return Option(name, takes, lambda given: is_count(given, least) and given <= most, **more)
+
+
+_ABOUT_BOOKMARKS = ("bookmark",)
+_ROWS = (
+    Option(
+        "key_properties",
+        "different field names",
+        _are_keys,
+        make=_several,
+        null=False,
+        foreign=("primary_key", "primary_keys", "merge_key"),
+    ),
+    _field(
+        "replication_key",
+        foreign=("cursor_field", "incremental_key", "bookmark_key", "bookmark_properties", "valid_replication_keys"),
+    ),
+    Option("replication_method", words=METHODS, foreign=("sync_mode", "forced_replication_method")),
+    Option(
+        "bookmark_strategy",
+        f"{KNOWN}, or an object with is_due(since)",
+        make=parse_strategy,
+        null=False,
+        field="strategy",
+        foreign=("state_checkpoint_interval",),
+    ),
+    Option("order", words=("asc", "none"), foreign=("is_sorted",)),
+    Option("on_unsorted", words=("error", "end_of_sync"), needs=_ABOUT_BOOKMARKS, foreign=("check_sorted",)),
+    Option("resume", words=("inclusive", "exclusive"), needs=_ABOUT_BOOKMARKS),
+    Option(
+        "lookback",
+        "a timedelta or a number, 0 or more and finite (seconds for date-times, days for dates, else units of the key)",
+        _is_lookback,
+        make=lambda given, where: given or None,
+        needs=_ABOUT_BOOKMARKS,
+    ),
+    Option(
+        "bookmark_format",
+        "a form as strftime takes it, such as '%Y-%m-%dT%H:%M:%S.%3fZ'",
+        lambda given: isinstance(given, str) and "%" in given,
+        needs=_ABOUT_BOOKMARKS,
+    ),
+    _switch("signpost", needs=_ABOUT_BOOKMARKS),
+    _field("resumable_by", of_leader=True),
+    Option(
+        "retry_sync_on",
+        "an exception class below Exception or a tuple of them, such as (TimeoutError, ConnectionError)",
+        _are_exceptions,
+        make=_several,
+        of_leader="emitted_by",
+    ),
+    Option(
+        "setup_retry",
+        "a function, such as def setup_retry(client, error, retry): ...",
+        lambda given: callable(given) and not isinstance(given, type),
+        make=lambda given, where: HOOKS["setup_retry"].function(given, f"{where}: its setup_retry function"),
+        needs=("retry_sync_on",),
+    ),
+    _count("max_retries", 0, 1_000_000, needs=("retry_sync_on",)),
+    _count("workers", 1, 1000, needs=("partitions",)),  # each is a thread
+    _switch("rollup", needs=("parent",)),
+    _switch("versions"),
+    Option("on_bad_record", words=BAD_RECORD_POLICIES),
+    _switch("check_constraints"),
+    _switch("source_state", of_leader=True),
+    Option("records_path", "names that lead to the rows", make=_path, foreign=("records_jsonpath",)),
+    _count(
+        "new_record_polling_interval_ms",
+        1,
+        int(MOST_SECONDS) * 1000,
+        " of milliseconds",
+        ", such as 5000",
+        of_leader=True,
+    ),
+    Option(
+        "max_full_table_age_seconds",
+        f"a number of seconds above 0 and up to {MOST_SECONDS:,.0f}, such as 3600",
+        lambda given: is_measure(given) and 0 < given <= MOST_SECONDS,
+        of_leader=True,
+    ),
+    Option("schema", "a JSON Schema", make=lambda given, where: as_source(given, where=where), null=False),
+    _stream("parent", foreign=("parent_stream", "parent_stream_type")),
+    _stream("emitted_by"),
+    _switch("overlap", argument=("tail", "overlap"), needs=("tail", "sync")),
+    Option(
+        "partition_order",
+        words=("asc", "none"),
+        argument=("partitions", "order"),
+        called="order of partitions",
+        needs=("partitions", "bookmark"),
+    ),
+    Option(
+        "partition_key",
+        "a field's name or a function of the partition alone (in a class: a staticmethod), such as "
+        "lambda partition: partition['id']",
+        _names_partitions,
+        argument=("partitions", "key"),
+        called="key of partitions",
+        needs=("partitions",),
+    ),
+)
+OPTIONS = {option.name: option for option in _ROWS}
+_FOREIGN = {word: option.name for option in _ROWS for word in option.foreign} | {"schema_filepath": "schema"}
+
+
+def options_of(hook: str = "") -> tuple[str, ...]:
+    """The options that may be given beside a hook's function: those of any stream, and the hook's own."""
+    return tuple(name for name, option in OPTIONS.items() if option.argument[0] in ("", hook))
 
 
 def meant(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | None:
     """What may have been meant by a name that is none of ``known``: another framework's word, or a misspelt one."""
-    if name in _FOREIGN:
-        return _FOREIGN[name]
-    return nearest(name, known, cutoff=cutoff)
+    return _FOREIGN.get(name) or nearest(name, known, cutoff=cutoff)
+
+
+def read_options(where: str, options: Mapping[str, Any], *, stream: str, known: Sequence[str]) -> dict[str, Any]:
+    """The options that were given, as fields of a spec (those of retries make one field when the tap is sealed).
+
+    Args:
+        where: begins each error.
+        known: the options that may be given here.
+
+    Raises:
+        DeclarationError: an unknown option, or a value that it does not take.
+    """
+    read: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in known:
+            near = meant(name, known)
+            hint = f" Did you mean '{near}'?" if near else ""
+            if name in OPTIONS:
+                other, argument = OPTIONS[name].argument
+                hint = f" It is said of a {other} function: @tap.{other}({stream!r}, {argument}={value!r:.60})."
+            raise DeclarationError(f"{where}: unknown option '{name}'.{hint} Options: {', '.join(known)}.")
+        if value is not None or not OPTIONS[name].null:
+            read[OPTIONS[name].part] = OPTIONS[name].read(value, where)
+    return read
 
 
 def check_name(stream: Any, place: str, *, decorator: str = "sync") -> None:
@@ -140,7 +374,7 @@ def check_name(stream: Any, place: str, *, decorator: str = "sync") -> None:
     """
     if callable(stream) or stream is NOT_GIVEN:
         raise DeclarationError(f"{place}: the decorator needs the stream's name first: @tap.{decorator}('contacts').")
-    if not isinstance(stream, str) or not stream:
+    if not _is_text(stream):
         raise DeclarationError(f"{place}: the stream's name must be text, not {stream!r:.60}.")
     if not is_unicode(stream):
         raise DeclarationError(
@@ -155,104 +389,3 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def parse_options(
-    stream: str, place: str, options: Mapping[str, Any], *, beside: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """The options that were given, as fields of a spec (``bookmark_strategy`` is ``strategy`` there, and those of
-    retries make one field when the tap is sealed).
-
-    Args:
-        beside: what else may be said where they are given, for the hint on a misspelt name.
-
-    Raises:
-        DeclarationError: an unknown option, method, strategy or order, or key properties that are no names.
-    """
-    where = f"stream '{stream}' ({place})"
-    parsed: dict[str, Any] = {}
-    for name, value in options.items():
-        if name not in OPTION_NAMES:
-            known = (*OPTION_NAMES, *beside)
-            near = meant(name, known)
-            hint = f" Did you mean '{near}'?" if near else ""
-            if name == "overlap":
-                hint = f" It is said of a tail function: @tap.tail({stream!r}, overlap=True)."
-            raise DeclarationError(f"{where}: unknown option '{name}'.{hint} Options: {', '.join(known)}.")
-        if name == "bookmark_strategy":
-            parsed["strategy"] = parse_strategy(value, place=where)
-        elif name == "key_properties":
-            parsed[name] = _keys(value, where)
-        elif name == "schema":
-            parsed[name] = as_source(value, where=where)
-        elif name == "records_path":
-            parsed[name] = _path(value, where)
-        elif value is not None and name in _PARSERS:
-            parsed[name] = _PARSERS[name](value, where)
-        elif value is not None:
-            _check(name, value, where)
-            parsed[name] = stream_name(value) if name in ("parent", "emitted_by") else value
-    return parsed
-
-
-_INTERVAL, _AGE = "new_record_polling_interval_ms", "max_full_table_age_seconds"
-_PARSERS: dict[str, Callable[[Any, str], Any]] = {
-    "lookback": lookback_of,
-    "bookmark_format": format_of,
-    "retry_sync_on": exceptions_of,
-    "setup_retry": setup_of,
-    "max_retries": lambda value, where: count_of("max_retries", value, where),
-    "workers": lambda value, where: count_of("workers", value, where),
-    "new_record_polling_interval_ms": lambda value, where: milliseconds_of(_INTERVAL, value, where),
-    "max_full_table_age_seconds": lambda value, where: seconds_of(_AGE, value, where),
-}
-_WORDS = {
-    "replication_method": METHODS,
-    "order": ORDERS,
-    "on_bad_record": BAD_RECORD_POLICIES,
-    "on_unsorted": ON_UNSORTED,
-    "resume": RESUMES,
-}
-_SWITCHES = ("versions", "check_constraints", "signpost", "rollup", "source_state")
-
-
-def stream_name(named: Any) -> Any:
-    """The name of a stream that is given as text, as its handle or as its class (``CallNotes`` is call_notes)."""
-    if isinstance(named, str):
-        return named
-    name = getattr(named, "name", None)
-    if isinstance(name, str):
-        return name
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", named.__name__).lower() if isinstance(named, type) else named
-
-
-def _keys(given: Any, where: str) -> tuple[str, ...]:
-    keys = (given,) if isinstance(given, str) else given
-    if (
-        not isinstance(keys, list | tuple)
-        or not all(isinstance(key, str) and key for key in keys)
-        or len(set(keys)) != len(keys)
-    ):
-        raise DeclarationError(f"{where}: key_properties must be different field names, not {given!r}.")
-    return tuple(keys)
-
-
-def _path(given: Any, where: str) -> tuple[str, ...]:
-    try:
-        return path_of(given or ())
-    except ValueError as error:
-        raise DeclarationError(f"{where}: {error}.") from None
-
-
-def _check(name: str, value: Any, where: str) -> None:
-    problem = None
-    if name in ("replication_key", "resumable_by") and (not isinstance(value, str) or not value):
-        problem = f"{name} must be a field's name, not {value!r}."
-    elif name in _WORDS and value not in _WORDS[name]:
-        problem = f"{name} {value!r} is unknown.{did_you_mean(value, _WORDS[name])} Known: {', '.join(_WORDS[name])}."
-    elif name in _SWITCHES and not isinstance(value, bool):
-        problem = f"{name} must be True or False, not {value!r}."
-    elif name in ("parent", "emitted_by") and (not isinstance(stream_name(value), str) or not stream_name(value)):
-        problem = f"{name} must be a stream's name, not {value!r}."
-    if problem:
-        raise DeclarationError(f"{where}: {problem}")

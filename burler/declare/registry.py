@@ -8,45 +8,31 @@ all gaps at once, each with file:line.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
 
-from burler.call import gives_nothing, may_emit, wanted
+from burler.call import Caller, caller
 from burler.declare import checks
-from burler.declare.option_checks import overlap_of, partition_key_of, partition_order_of, runs_at_once, runs_on
-from burler.declare.options import check_name, parse_options
+from burler.declare.field import check_mapping
+from burler.declare.hooks import HOOKS, OF_TAP
+from burler.declare.options import OPTIONS, check_name, options_of, read_options
 from burler.declare.spec import Retry, StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync, needs_order
 from burler.errors import DeclarationError
+from burler.schema.sources import as_source
 from burler.singer.metadata import FULL_TABLE, INCREMENTAL, LOG_BASED
 
-SYNC_PARAMETERS = ("client", "config", "state", "catalog", "stream", "parent", "partition")
-BOOKMARK_PARAMETERS = ("record", "state", "stream", "children", "partition")
-SCHEMA_PARAMETERS = ("client", "config")
-METADATA_PARAMETERS = ("breadcrumb", "sub_schema", "field", "key_properties", "stream", "client", "config")
-TRANSFORM_PARAMETERS = ("record", "stream", "state", "client", "config", "partition")
-PARTITIONS_PARAMETERS = ("client", "config", "state", "catalog", "stream")
-TAIL_PARAMETERS = ("client", "config", "state", "catalog", "stream")
-WAKE_PARAMETERS = ("client", "config", "stream")
-ACKNOWLEDGE_PARAMETERS = ("bookmark", "state", "stream", "client", "config")
-CLIENT_PARAMETERS = ("config",)
-DISCOVER_PARAMETERS = ("client", "config")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _SLOTS = {"schema_fn": "schema", "emitted_by": "sync"}  # two spellings of one thing
+_HOOKS = {hook.part: hook for hook in HOOKS.values()}
 _CALLED = {
-    "sync": "sync function",
-    "bookmark": "bookmark function",
-    "metadata": "metadata function",
-    "post_transform": "post_transform function",
-    "partitions": "partitions function",
-    "acknowledge": "acknowledge function",
-    "tail": "tail function",
-    "wake": "wake function",
-    "setup_retry": "setup_retry function",
+    **{option.part: option.name for option in OPTIONS.values()},
+    **{part: f"{hook.name} function" for part, hook in _HOOKS.items()},
     "fixed_metadata": "metadata mapping",
-    "strategy": "bookmark_strategy",
 }
+_FIELDS = {one.name for one in fields(StreamSpec)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +45,31 @@ class NamedFunction:
     place: str
 
 
+@dataclass(slots=True)
+class Declared:
+    """What is said of one stream so far.
+
+    Attributes:
+        parts: fields of ``StreamSpec``, and the options of retries.
+        places: where each was said; of what has two spellings, under one name.
+        place: where the stream was named first with options.
+        module_file: the file that relative references of its schema count from.
+    """
+
+    parts: dict[str, Any] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    place: str = ""
+    module_file: str | None = None
+
+
 class Registry:
     """What one tap declares. Not shared between taps; sealed once a mode begins."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, dict[str, Any]] = {}
-        self._places: dict[tuple[str, str], str] = {}
+        self.streams: dict[str, Declared] = {}
         self._sealed: dict[str, StreamSpec] | None = None
         self._lock = threading.Lock()
-        self.client: UserFunction | None = None
-        self.discover: UserFunction | None = None
+        self.functions: dict[str, UserFunction | None] = dict.fromkeys(OF_TAP)
         self.classes: set[type] = set()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -79,16 +80,55 @@ class Registry:
         self.__dict__.update(state)
         self._lock = threading.Lock()
 
-    def set_function(self, part: str, function: UserFunction) -> None:
+    def set_function(self, name: str, function: UserFunction) -> None:
         """A function of the tap itself (``client`` or ``discover``); one of each."""
         self.check_open(function.place)
-        earlier: UserFunction | None = getattr(self, part)
+        earlier = self.functions[name]
         if earlier is not None:
-            what = "client" if part == "client" else "discover function"
+            what = "client" if name == "client" else "discover function"
             raise DeclarationError(
                 f"{function.place}: the tap has a {what} already ({earlier.place}). Keep one of the two."
             )
-        setattr(self, part, function)
+        self.functions[name] = function
+
+    def decorator(
+        self, name: str, stream: str, options: Mapping[str, Any] | None = None
+    ) -> Callable[[Function], Function]:
+        """A decorator that declares a function as a part of a stream.
+
+        Args:
+            name: of the hook.
+            options: what is said beside it.
+        """
+        here = caller()
+        check_name(stream, here.place, decorator=name)
+        hook = HOOKS[name]
+
+        def decorate(fn: Function) -> Function:
+            function = hook.function(fn, f"the {hook.name} function of '{stream}'")
+            self.check_open(function.place)
+            self.check_free(stream, hook.part, place=function.place)  # else its options would be told as given twice
+            if options is not None:
+                self.declare_options(stream, options, place=function.place, known=options_of(hook.name))
+            self.declare(stream, hook.part, function, place=function.place)
+            if hook.name == "schema":
+                self.streams[stream].module_file = here.file
+            return fn
+
+        return decorate
+
+    def declare_schema(self, stream: str, schema: Any, here: Caller) -> None:
+        """Note a schema that is no function's; relative references count from the caller's file."""
+        check_name(stream, here.place, decorator="schema")
+        source = as_source(schema, where=f"stream '{stream}' ({here.place})")
+        self.declare(stream, "schema", source, place=here.place)
+        self.streams[stream].module_file = here.file
+
+    def declare_metadata(self, stream: str, values: Any, place: str) -> None:
+        """Note metadata that are given as a mapping."""
+        check_name(stream, place, decorator="metadata")
+        check_mapping(values, where=f"stream '{stream}' ({place})")
+        self.declare(stream, "fixed_metadata", values, place=place)
 
     def declare(self, stream: str, part: str, value: Any, *, place: str) -> None:
         """Note one part (a field of :class:`StreamSpec`) of a stream.
@@ -98,12 +138,12 @@ class Registry:
         """
         self.check_open(place)
         check_name(stream, place)
-        _check_body(stream, part, value, place)
+        if isinstance(value, UserFunction):
+            _HOOKS[part].check_body(value, stream)
         self.check_free(stream, part, place=place)
-        self._places[(stream, _SLOTS.get(part, part))] = place
-        parts = self._parts.setdefault(stream, {})
-        parts[part] = value
-        parts.setdefault("first_place", place)
+        declared = self.streams.setdefault(stream, Declared())
+        declared.parts[part] = value
+        declared.places[_SLOTS.get(part, part)] = place
 
     def check_free(self, stream: str, part: str, *, place: str) -> None:
         """Refuse a part that was declared before.
@@ -112,54 +152,28 @@ class Registry:
             DeclarationError: it was; says where.
         """
         slot = _SLOTS.get(part, part)
-        earlier = self._places.get((stream, slot))
-        if earlier is not None:
-            what = _CALLED.get(slot, slot)
-            article = "an" if what[0] in "aeio" else "a"
+        if self.has(stream, slot):
+            what = _CALLED[slot]
             raise DeclarationError(
-                f"stream '{stream}' ({place}): has {article} {what} already ({earlier}). Keep one of the two."
+                f"stream '{stream}' ({place}): has {'an' if what[0] in 'aeio' else 'a'} {what} already "
+                f"({self.streams[stream].places[slot]}). Keep one of the two."
             )
 
     def declare_options(
-        self, stream: str, options: Mapping[str, Any], *, place: str, beside: tuple[str, ...] = ()
+        self, stream: str, options: Mapping[str, Any], *, place: str, known: Sequence[str] = options_of()
     ) -> None:
-        """Note a stream and its options, parsed here; ``beside``: see ``parse_options``.
+        """Note a stream and its options; ``known``: those that may be given here.
 
         Raises:
-            DeclarationError: see ``parse_options``; an option that was given before.
+            DeclarationError: see ``read_options``; an option that was given before.
         """
         self.check_open(place)
         check_name(stream, place)
-        parsed = parse_options(stream, place, options, beside=beside)
-        for part, value in parsed.items():
+        read = read_options(f"stream '{stream}' ({place})", options, stream=stream, known=known)
+        for part, value in read.items():
             self.declare(stream, part, value, place=place)
-        self._parts.setdefault(stream, {}).setdefault("place", place)
-
-    def declare_partition_options(self, stream: str, *, order: Any, key: Any, place: str) -> None:
-        """Note what is said of a stream's partitions: ``order`` "asc" or "none", ``key`` a field or a function.
-
-        Raises:
-            DeclarationError: another order; a key that is neither.
-        """
-        where = f"stream '{stream}' ({place})"
-        said = {"partition_order": partition_order_of(order, where), "partition_key": partition_key_of(key, where)}
-        for part, value in said.items():
-            if value is not None:
-                self.declare(stream, part, value, place=place)
-
-    def declare_overlap(self, stream: str, overlap: Any, *, place: str) -> None:
-        """Note whether a stream's tail function is called before its sync function.
-
-        Raises:
-            DeclarationError: neither True nor False.
-        """
-        if overlap_of(overlap, f"stream '{stream}' ({place})"):
-            self.declare(stream, "overlap", True, place=place)
-
-    def declare_module(self, stream: str, module_file: str | None) -> None:
-        """Note the file that declares a stream's schema: relative references count from there."""
-        if module_file is not None:
-            self._parts[stream]["module_file"] = module_file
+        declared = self.streams.setdefault(stream, Declared())
+        declared.place = declared.place or place
 
     def check_open(self, place: str) -> None:
         """Refuse what is declared while the tap is running."""
@@ -172,11 +186,11 @@ class Registry:
     @property
     def names(self) -> tuple[str, ...]:
         """The streams declared so far, in order."""
-        return tuple(self._parts)
+        return tuple(self.streams)
 
     def has(self, stream: str, part: str) -> bool:
         """Whether a part of a stream was declared."""
-        return (stream, _SLOTS.get(part, part)) in self._places
+        return stream in self.streams and _SLOTS.get(part, part) in self.streams[stream].places
 
     def seal(self) -> dict[str, StreamSpec]:
         """The frozen specs; a pattern such as ``public.*`` stands for streams that discovery finds. Every
@@ -185,68 +199,47 @@ class Registry:
         Raises:
             DeclarationError: all that does not fit together, one line each.
         """
-        from burler.declare.option_gaps import check_options
-        from burler.declare.tail_gaps import check_tail
-
         with self._lock:
             if self._sealed is None:
                 gaps: list[str] = []
-                specs = {name: self._spec(name, gaps) for name in self._parts}
+                specs = {name: self._spec(name, gaps) for name in self.streams}
                 for name, spec in specs.items():
-                    needs_schema = self.discover is None and (self.has(name, "sync") or self.has(name, "tail"))
-                    checks.check_spec(spec, specs, gaps, needs_schema=needs_schema)
-                    check_options(spec, specs, self._parts[name], gaps)
-                    check_tail(spec, specs, self._parts[name], gaps)
-                if self.client is None:
-                    gaps += checks.no_client(specs.values(), self.discover)
+                    needs_schema = self.functions["discover"] is None and (
+                        self.has(name, "sync") or self.has(name, "tail")
+                    )
+                    gaps += checks.gaps(spec, specs, self.streams[name].parts, needs_schema=needs_schema)
+                if self.functions["client"] is None:
+                    gaps += checks.no_client(specs.values(), self.functions["discover"])
                 if gaps:
                     raise DeclarationError("\n".join(gaps))
                 self._sealed = {name: _inherit(spec, specs) for name, spec in specs.items()}
             return self._sealed
 
     def _spec(self, name: str, gaps: list[str]) -> StreamSpec:
-        parts = dict(self._parts[name])
-        said = [self._places.get((name, part)) for part in ("sync", "tail")]
-        place = said[0] or said[1] or parts.get("place") or parts["first_place"]
+        declared = self.streams[name]
+        parts, places = dict(declared.parts), declared.places
+        place = places.get("sync") or places.get("tail") or declared.place or next(iter(places.values()))
         if isinstance(parts.get("sync"), NamedFunction):
             parts["sync"] = _find(parts["sync"], name, gaps)
-        elif all(parts.get(part) is None for part in ("sync", "tail", "emitted_by")):
-            gaps.append(checks.no_sync(name, place, self._places, self._parts))
-        known = {field.name for field in fields(StreamSpec)}
-        given = {key: value for key, value in parts.items() if key in known and value is not None}
-        given["place"] = place
+        elif not parts.keys() & {"sync", "tail", "emitted_by"}:
+            have = [_CALLED[slot].removesuffix(" function").removesuffix(" mapping") for slot in places]
+            givers = [key for key, other in self.streams.items() if other.parts.keys() & {"sync", "tail"}]
+            gaps.append(checks.no_sync(name, place, have, givers))
+        given = {part: value for part, value in parts.items() if part in _FIELDS and value is not None}
         if parts.get("replication_method") is None:
             rising = parts.get("replication_key") is not None or parts.get("bookmark") is not None
             pushed = parts.get("sync") is None and parts.get("tail") is not None  # never the whole table
             given["replication_method"] = INCREMENTAL if rising else LOG_BASED if pushed else FULL_TABLE
-        given["method_said"] = parts.get("replication_method") is not None
         given.setdefault("order", "asc" if needs_order(given.get("strategy", EndOfSync())) else "none")
-        if parts.get("retry_sync_on") is not None:
+        if "retry_sync_on" in parts:
             given["retry"] = Retry(parts["retry_sync_on"], parts.get("setup_retry"), parts.get("max_retries", 3))
-        return StreamSpec(tap_stream_id=name, **given)
-
-
-def _check_body(stream: str, part: str, value: Any, place: str) -> None:
-    """Refuse a function whose body can't do what it is for, seen from its code."""
-    if part == "post_transform" and gives_nothing(value.fn):
-        raise DeclarationError(
-            f"stream '{stream}' ({place}): its post_transform function returns nothing, so no row would come. "
-            "Give the row back: return record."
+        return StreamSpec(
+            tap_stream_id=name,
+            place=place,
+            module_file=declared.module_file,
+            method_said="replication_method" in parts,
+            **given,
         )
-    if part == "partitions" and gives_nothing(value.fn):
-        raise DeclarationError(
-            f"stream '{stream}' ({place}): its partitions function gives nothing, so no row would come. Yield a dict "
-            "for each: yield {'account': account}."
-        )
-    if part == "tail" and gives_nothing(value.fn) and not may_emit(value.fn):
-        raise DeclarationError(
-            f"stream '{stream}' ({place}): its tail function gives nothing, so no row would come. Yield the rows; "
-            "where something that it calls emits them, return what that gives."
-        )
-    if part == "wake":
-        runs_on(value, f"stream '{stream}': its wake function")
-    if part in ("acknowledge", "setup_retry"):
-        runs_at_once(value, f"stream '{stream}': its {part} function")
 
 
 def _find(named: NamedFunction, stream: str, gaps: list[str]) -> UserFunction | None:
@@ -256,7 +249,7 @@ def _find(named: NamedFunction, stream: str, gaps: list[str]) -> UserFunction | 
         gaps.append(checks.no_function(stream, named.name, named.place, named.namespace))
         return None
     try:
-        return UserFunction(fn, wanted(fn, SYNC_PARAMETERS, what=f"the sync function of '{stream}'"), named.place)
+        return replace(HOOKS["sync"].function(fn, f"the sync function of '{stream}'"), place=named.place)
     except DeclarationError as error:
         gaps.append(str(error))
         return None

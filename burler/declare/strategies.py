@@ -126,7 +126,7 @@ _BY_NAME: dict[str, Strategy] = {
     "on_page": OnPage(),
     "manual": Manual(),
 }
-_KNOWN = "end_of_sync, every_n(count), every_seconds(seconds), on_page, manual"
+KNOWN = "end_of_sync, every_n(count), every_seconds(seconds), on_page, manual"
 _MOST_DIGITS = 18  # what a count of 64 bits can hold; as seconds, longer than there are any
 # Text, since to make patterns of them takes longer than most imports, and few taps need any.
 _COUNT = r"every_(?:n\(([0-9][0-9_]*)\)|([0-9][0-9_]*))"
@@ -134,7 +134,7 @@ _SECONDS = r"every_seconds\(([^()]*)\)"
 _MEANT_SECONDS = r"every_?([0-9.]+)_?s(?:ec(?:ond)?s?)?|every_(?:s|sec|second)\(([0-9.]+)\)"
 
 
-def parse_strategy(given: Any, *, place: str) -> Strategy:
+def parse_strategy(given: Any, place: str) -> Strategy:
     """``end_of_sync`` (or ``end_of_stream``), ``every_n(352)`` (or ``every_100``), ``every_seconds(30)``, ``on_page``,
     ``manual``, one of the types above, or an object of the author's with ``is_due``.
 
@@ -157,7 +157,7 @@ def parse_strategy(given: Any, *, place: str) -> Strategy:
     if hasattr(given, "is_due"):
         return _of_the_author(given, place)
     hint = "" if given is None or isinstance(given, int | float) else " An object needs a method is_due(since)."
-    raise DeclarationError(f"{place}: bookmark_strategy {given!r:.60} is unknown.{hint} Known: {_KNOWN}.")
+    raise DeclarationError(f"{place}: bookmark_strategy {given!r:.60} is unknown.{hint} Known: {KNOWN}.")
 
 
 def _parse_text(text: str, place: str) -> Strategy:
@@ -179,7 +179,7 @@ def _parse_text(text: str, place: str) -> Strategy:
     else:
         known = [*_BY_NAME, "every_n(1000)", "every_seconds(30)"]
         hint = did_you_mean(spelled, known)
-    raise DeclarationError(f"{where} is unknown.{hint} Known: {_KNOWN}.")
+    raise DeclarationError(f"{where} is unknown.{hint} Known: {KNOWN}.")
 
 
 def _seconds(text: str, where: str) -> float:

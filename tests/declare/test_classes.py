@@ -276,7 +276,7 @@ def test_a_class_whose_init_wants_something_is_refused_before_anything_runs(form
     register = tap.stream if form == "tap.stream" else tap.stream("contacts")
     register(Contacts)
     with pytest.raises(
-        DeclarationError, match=r"^stream 'contacts': class Contacts can't be made \(.*:\d+\): .*'config'"
+        DeclarationError, match=r"^stream 'contacts' \(.*:\d+\): class Contacts can't be made: .*'config'"
     ):
         tap.seal()
 

@@ -344,7 +344,7 @@ def test_a_class_or_an_object_is_a_function_too(tap):
             r"a schema is a dict, burler\.json_file\(\.\.\.\), a typed class or a function, not int",
         ),
         (lambda tap: tap.stream("a", emitted_by="b", schema="x.json"), r"a schema is a dict, .* not str"),
-        (lambda tap: tap.schema("a", SCHEMA)(lambda: 0), r"has a schema already; this decorates nothing"),
+        (lambda tap: tap.schema("a", SCHEMA)(lambda: 0), r"has a schema already \(.*Keep one of the two"),
         (
             lambda tap: tap.sync("a", key_properties=("id", "id"))(lambda: 0),
             r"key_properties must be different field names",

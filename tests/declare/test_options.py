@@ -242,7 +242,7 @@ def test_seal_reports_all_gaps_at_once_each_with_its_line(tap):
         "lonely": "its sync function asks for 'parent', but it has none.",
         "a": "its parents go round in a circle: a -> b -> a.",
         "b": "its parents go round in a circle: b -> a -> b.",
-        "c": "has both parent and emitted_by; keep one of the two.",
+        "c": "has both parent and emitted_by: rows come by one way. Keep one of the two.",
         "d": "STATE follows the parent's strategy",
         "public.*": "nothing says which streams there are.",
     }

@@ -217,7 +217,7 @@ def test_a_class_without_functions_has_its_place(tap):
         class Contacts(Base):
             key_propertes = "id"
 
-    line = Base.sync.__code__.co_firstlineno + 6
+    line = Base.sync.__code__.co_firstlineno + 5
     assert re.match(rf"\S*test_slips\.py:{line}: class Contacts has 'key_propertes'", str(caught.value))
 
 

@@ -393,15 +393,15 @@ def misspelt(tap):
 @pytest.mark.parametrize(
     ("declare", "fact", "cure"),
     [
-        (on_partitions, "and a partitions function (", "let the tail function go through the partitions by itself."),
-        (on_a_substream, "but it is a substream: its rows come for each row of 'top'", "on the first stream of the"),
+        (on_partitions, "and a partitions function (", "may go through the partitions by itself. Keep one"),
+        (on_a_substream, "), but its rows come in the run of 'top'", "Set it on that stream"),
         (
             on_an_emitted_stream,
-            "but its rows come from the function of 'top'",
-            "Set the tail function there: @tap.tail('top'); it may yield ('a', rows).",
+            "), but its rows come in the run of 'top'",
+            "Set it on that stream",
         ),
-        (overlap_without_sync, "overlap=True (", "Add @tap.sync('a'), or leave overlap out."),
-        (overlap_without_tail, "has overlap, but no tail function", "Add one, or leave overlap out."),
+        (overlap_without_sync, "has overlap, but no sync function", "Add @tap.sync('a'), or leave it out."),
+        (overlap_without_tail, "has overlap, but no tail function", "Add @tap.tail('a'), or leave it out."),
         (
             full_table_without_sync,
             "is FULL_TABLE, and has a tail function alone (",
@@ -409,12 +409,12 @@ def misspelt(tap):
         ),
         (wake_beside_tail, "and a tail function (", "Keep one of the two."),
         (wake_without_sync, "has wake, but no sync function", "Did you mean 'aa'?"),
-        (wake_of_a_substream, "but is polled in the run of 'top'", "Set the wake function there: @tap.wake('top')."),
-        (wake_of_an_emitted_stream, "but is polled in the run of 'top'", "@tap.wake('top')."),
+        (wake_of_a_substream, "), but its rows come in the run of 'top'", "Set it on that stream"),
+        (wake_of_an_emitted_stream, "), but its rows come in the run of 'top'", "Set it on that stream"),
         (
             interval_of_a_substream,
             "has new_record_polling_interval_ms and max_full_table_age_seconds, but its rows come in the run of 'top'",
-            "Set it on that stream.",
+            "Set them on that stream, or leave them out.",
         ),
         (misspelt, "has no schema. Did you mean 'aaa'?", "Add tap.schema('aab', burler.json_file(...))."),
     ],

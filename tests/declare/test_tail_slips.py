@@ -125,7 +125,7 @@ def test_a_wake_function_is_a_generator(tap, fn):
     with pytest.raises(DeclarationError) as caught:
         tap.wake("a")(fn)
     text = str(caught.value)
-    assert text.startswith("stream 'a': its wake function (") and "has no 'yield'" in text
+    assert text.startswith("stream 'a' (") and "): its wake function has no 'yield'" in text
     assert "Yield once when it is subscribed" in text and len(text.splitlines()) == 1
 
 
@@ -222,21 +222,21 @@ def test_what_is_no_method_is_refused(tap):
         tap.stream(type("A", (burler.Stream,), {"sync": staticmethod(rows), "overlap": 5}))
 
 
-@pytest.mark.parametrize("value", [0, -1, 5.5, True, "5000", 10**12, float("nan"), [5]])
+@pytest.mark.parametrize("value", [0, -1, 5.5, True, "5000", 10**12 + 1, float("nan"), [5]])
 def test_an_interval_is_whole_milliseconds(tap, value):
     with pytest.raises(DeclarationError) as caught:
         tap.sync("a", new_record_polling_interval_ms=value)(rows)
     text = str(caught.value)
-    assert "new_record_polling_interval_ms must be a whole number of milliseconds from 1 to 999,999,999,999" in text
+    assert "new_record_polling_interval_ms must be a whole number of milliseconds from 1 to 1,000,000,000,000" in text
     assert f"not {value!r}." in text
 
 
-@pytest.mark.parametrize("value", [0, -0.5, True, "60", 10**9, 10**400, float("nan"), float("inf"), [5]])
+@pytest.mark.parametrize("value", [0, -0.5, True, "60", 10**9 + 1, 10**400, float("nan"), float("inf"), [5]])
 def test_an_age_is_seconds_above_zero(tap, value):
     with pytest.raises(DeclarationError) as caught:
         tap.sync("a", max_full_table_age_seconds=value)(rows)
     text = str(caught.value)
-    assert "max_full_table_age_seconds must be a number of seconds above 0 and below 1,000,000,000" in text
+    assert "max_full_table_age_seconds must be a number of seconds above 0 and up to 1,000,000,000" in text
     assert len(text) < 400
 
 

@@ -52,7 +52,7 @@ def test_each_line_names_place_fact_and_cure(title, code, text):
         assert code.splitlines()[int(place[1]) - 1].strip(), "the place is a line of the code"
         assert re.search(
             r"Did you mean|Known:|Options:|Add |Keep one|Say of which|Leave out|must stand alone|Is the path right"
-            r"|needs |declare all|no function|Yield |such as|Set the",
+            r"|needs |declare all|no function|Yield |such as|Set (?:the|it|them) ",
             line,
         )
     assert title in TEN or "'" in text or "the tap is running" in text

@@ -242,7 +242,7 @@ def test_a_schema_is_a_call_with_a_value(tap):
     """Can you decorate a value? or just call it maybe?"""
     tap.sync("contacts")(lambda: [{"contact_id": 1}])
     tap.schema("contacts", CONTACT)
-    with pytest.raises(DeclarationError, match="this decorates nothing"):
+    with pytest.raises(DeclarationError, match="has a schema already"):
         burler.tap("tap-other").schema("contacts", CONTACT)(lambda: CONTACT)
     run = run_tap(tap)
     assert run.messages[0]["schema"] == CONTACT

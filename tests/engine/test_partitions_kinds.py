@@ -184,8 +184,8 @@ def test_what_does_not_fit_together_is_said_before_anything_runs():
     tap.sync("plain", schema=FIELDS, workers=3)(lambda: [])
     with pytest.raises(DeclarationError) as caught:
         run_tap(tap)
-    assert "set the partitions on the first stream of the line" in str(caught.value)
-    assert "workers=3 are for partitions, and it has none" in str(caught.value)
+    assert "but its rows come in the run of 'rows'. Set it on that stream" in str(caught.value)
+    assert "has workers, but no partitions." in str(caught.value)
 
 
 # ---- limits, selection, hooks ---------------------------------------------------------------------------

@@ -349,7 +349,7 @@ def test_304_ends_the_function_wherever_it_comes_up():
     [
         (
             lambda tap: tap.sync("t", parent="p", source_state=True, schema=FIELDS)(lambda parent: []),
-            "Set source_state on",
+            "Set it on that stream",
         ),
         (lambda tap: tap.sync("q", source_state="yes", schema=FIELDS)(lambda: []), "must be True or False"),
     ],

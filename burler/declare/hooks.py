@@ -1,0 +1,118 @@
+"""The functions of an author's, a row each: what it may ask for, where the spec keeps it, what its body must do.
+
+A new one is a row here, a field of ``StreamSpec``, and a method of ``Tap`` and of ``StreamHandle``; classes, checks and
+errors have it from its row.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from burler.call import gives_nothing, may_emit, place_of, wanted
+from burler.declare.spec import UserFunction
+from burler.errors import DeclarationError
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One kind of function.
+
+    Attributes:
+        name: as a decorator, and as a method of a class.
+        parameters: what it may ask for.
+        field: of ``StreamSpec``, where that is not the name.
+        fault: what is wrong with a function, seen from its code, and the cure; "" for nothing.
+        of_leader: it belongs to the stream in whose run rows come: none that hangs on another one has it.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    field: str = ""
+    fault: Callable[[Any], str] = lambda fn: ""
+    of_leader: bool = False
+
+    @property
+    def part(self) -> str:
+        """The field of ``StreamSpec``."""
+        return self.field or self.name
+
+    def function(self, fn: Any, what: str = "") -> UserFunction:
+        """A function, once its parameters are known to be ours; ``what`` it is, for the error.
+
+        Raises:
+            DeclarationError: see ``call.wanted``.
+        """
+        return UserFunction(fn, wanted(fn, self.parameters, what=what or f"the {self.name} function"), place_of(fn))
+
+    def check_body(self, function: UserFunction, stream: str) -> None:
+        """Refuse a function whose body can't do what it is for.
+
+        Raises:
+            DeclarationError: with the cure.
+        """
+        if fault := self.fault(function.fn):
+            raise DeclarationError(f"stream '{stream}' ({function.place}): its {self.name} function {fault}")
+
+
+def _gives(fault: str) -> Callable[[Any], str]:
+    return lambda fn: fault if gives_nothing(fn) else ""
+
+
+def _of_tail(fn: Any) -> str:
+    if not gives_nothing(fn) or may_emit(fn):
+        return ""
+    return (
+        "gives nothing, so no row would come. Yield the rows; where something that it calls emits them, return what "
+        "that gives."
+    )
+
+
+def _of_wake(fn: Any) -> str:
+    if any(map(inspect.isgeneratorfunction, (fn, inspect.unwrap(fn), vars(type(fn)).get("__call__")))):
+        return ""
+    return (
+        "has no 'yield', so it would call nobody. Yield once when it is subscribed, and each time the stream should be "
+        "polled."
+    )
+
+
+def _runs_at_once(fn: Any) -> str:
+    if not inspect.isgeneratorfunction(inspect.unwrap(fn)):
+        return ""
+    return "has a 'yield', so a call would run nothing of it. Leave out the yield."
+
+
+_RUN = ("client", "config", "state", "catalog", "stream")
+_ROWS = (
+    Hook("sync", (*_RUN, "parent", "partition")),
+    Hook("bookmark", ("record", "state", "stream", "children", "partition")),
+    Hook("schema", ("client", "config"), field="schema_fn"),
+    Hook("metadata", ("breadcrumb", "sub_schema", "field", "key_properties", "stream", "client", "config")),
+    Hook(
+        "post_transform",
+        ("record", "stream", "state", "client", "config", "partition"),
+        fault=_gives("returns nothing, so no row would come. Give the row back: return record."),
+    ),
+    Hook(
+        "partitions",
+        _RUN,
+        fault=_gives("gives nothing, so no row would come. Yield a dict for each: yield {'account': account}."),
+        of_leader=True,
+    ),
+    Hook("tail", _RUN, fault=_of_tail, of_leader=True),
+    Hook("wake", ("client", "config", "stream"), fault=_of_wake, of_leader=True),
+    Hook("acknowledge", ("bookmark", "state", "stream", "client", "config"), fault=_runs_at_once),
+    Hook(
+        "setup_retry",
+        ("client", "config", "stream", "error", "retry", "partition", "parent", "state"),
+        fault=_runs_at_once,
+    ),
+)
+HOOKS = {hook.name: hook for hook in _ROWS}
+"""Those of a stream, by name."""
+HOOKS["ack"] = HOOKS["acknowledge"]
+OF_TAP = {"client": Hook("client", ("config",)), "discover": Hook("discover", ("client", "config"))}
+"""Those of the tap itself."""
