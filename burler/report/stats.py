@@ -86,23 +86,15 @@ class Series:
         return before - len(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """What the rounds of a stream before this one gave; a stream of a plain run has but one round."""
-
-    rows: int = 0
-    updated: int | None = None
-    skipped: int = 0
-    seconds: float = 0.0
-    counts: dict[str, Any] = field(default_factory=dict)
-    errors: int = 0
-
-
 @dataclass(slots=True)
 class StreamStats:
-    """What is known of a stream, over all of its rounds. Times are of the monotonic clock, but for ``polled_at``.
+    """What is known of a stream, over all of its rounds; a stream of a plain run has but one.
 
-    ``status``: how its last round ended; ``doing``: what it does now, in a tail.
+    Attributes:
+        status: how its last round ended; ``doing``: what it does now, in a tail.
+        rows: of all rounds; ``rows_before``, ``errors_before``: those of the rounds before this one.
+        polled_at: when a round that did not fail has ended last, in seconds since 1970. Other times are of the
+            monotonic clock.
     """
 
     name: str
@@ -114,8 +106,8 @@ class StreamStats:
     status: str = "unfinished"
     doing: str = "starting"
     rounds: int = 0
-    before: Sums = field(default_factory=Sums)
     rows: int = 0
+    rows_before: int = 0
     updated: int | None = None
     skipped: int = 0
     seconds: float | None = None
@@ -127,18 +119,18 @@ class StreamStats:
     point_at: float = math.inf
     rate: float = 0.0
     rate_at: float = 0.0
-    polled: float | None = None
     polled_at: float | None = None
     next_at: float | None = None
     failures: int = 0
     errors: int = 0
+    errors_before: int = 0
     error: dict[str, Any] | None = None
     shown: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def failed(self) -> bool:
         """Whether its last round failed, or the one it is in does."""
-        return self.status == "failed" or self.errors > self.before.errors
+        return self.status == "failed" or self.errors > self.errors_before
 
     def faded(self, at: float) -> float:
         """What is left of its rate by now. A machine that was put back to an earlier moment may give an earlier one."""
@@ -218,7 +210,6 @@ class RunStats:
         self._shown = 0  # failures that are kept
         self._most, self._points = max(points, _FEWEST) if points else 0, 0
         self._states = self._state_bytes = self._renewed = 0
-        self._state: float | None = None
         self._state_at: float | None = None
 
     # ---- told ------------------------------------------------------------------------------------------
@@ -240,7 +231,7 @@ class RunStats:
                 case StateWritten():
                     self._states += 1
                     self._state_bytes += event.size
-                    self._state, self._state_at = self.clock.monotonic(), self.clock.now().timestamp()
+                    self._state_at = self.clock.now().timestamp()
                 case TailPlanned():
                     for family in event.families:
                         for name in family.streams:
@@ -277,8 +268,7 @@ class RunStats:
         here on comes on top."""
         row = self._row(began.stream)
         if row.over:
-            row.before = Sums(row.rows, row.updated, row.skipped, row.seconds or 0.0, row.counts, row.errors)
-            row.over = False
+            row.rows_before, row.errors_before, row.over = row.rows, row.errors, False
         row.doing, row.next_at = _BUSY[row.kind], None
         if not row.begun:
             row.begun, row.first_at = True, self.clock.monotonic()
@@ -294,19 +284,16 @@ class RunStats:
         row.at = at = self.clock.monotonic()
         self._came(row, page.rows, at)
         if row.kind == "push":
-            self._polled(row)
+            row.polled_at = self.clock.now().timestamp()
         if at >= row.point_at:
             self._point(row, at)
 
     def _came(self, row: StreamStats, rows: int, at: float) -> None:
         """So many rows of this round, so far."""
-        more = row.before.rows + rows - row.rows
+        more = row.rows_before + rows - row.rows
         if more:
             row.rate, row.rate_at = row.faded(at) + more / _RATE_SECONDS, at
             row.rows += more
-
-    def _polled(self, row: StreamStats) -> None:
-        row.polled, row.polled_at = self.clock.monotonic(), self.clock.now().timestamp()
 
     def _point(self, row: StreamStats, at: float) -> None:
         """A point of its plot. Now and then this takes long: points of all streams are left out."""
@@ -337,13 +324,12 @@ class RunStats:
 
     def _stream_ended(self, ended: StreamEnded) -> None:
         row, at = self._row(ended.stream), self.clock.monotonic()
-        before = row.before
-        row.rounds += not row.over
-        row.status, row.over, row.at = ended.status, True, at
         self._came(row, ended.rows, at)
-        row.skipped, row.seconds = before.skipped + ended.skipped, before.seconds + ended.seconds
-        row.updated = before.updated if ended.updated is None else ended.updated + (before.updated or 0)
-        row.counts = _added(before.counts, ended.counts)
+        row.rounds, row.status, row.over, row.at = row.rounds + 1, ended.status, True, at
+        row.skipped, row.seconds = row.skipped + ended.skipped, (row.seconds or 0.0) + ended.seconds
+        if ended.updated is not None:
+            row.updated = (row.updated or 0) + ended.updated
+        row.counts = _added(row.counts, ended.counts)
         if row.rounds == 1:
             row.bookmark_from = ended.bookmark_from
         row.bookmark = ended.bookmark_to
@@ -359,7 +345,7 @@ class RunStats:
                 row.rounds, row.over = row.rounds + 1, True
             row.next_at, row.doing = ended.next_at, ways[ended.next_at is None]
             if ended.status == "succeeded":
-                self._polled(row)
+                row.polled_at = self.clock.now().timestamp()
 
     # ---- asked -----------------------------------------------------------------------------------------
 
@@ -381,6 +367,7 @@ class RunStats:
     def snapshot(self) -> dict[str, StreamView]:
         """All streams by their names, in the order in which they were told of."""
         at, now = self.clock.monotonic(), self.clock.now()
+        seconds = now.timestamp()
         with self._lock:
             rows = list(self._streams.values())
             # To look for secrets in many texts at once costs less; names and bookmarks are cut.
@@ -397,7 +384,7 @@ class RunStats:
                     rows_per_second=self._rate(row, at),
                     bookmark=bookmark,
                     lag_seconds=_lag_of(row.bookmark, now),
-                    last_poll_seconds_ago=None if row.polled is None else max(at - row.polled, 0.0),
+                    last_poll_seconds_ago=None if row.polled_at is None else max(seconds - row.polled_at, 0.0),
                     last_poll_at=row.polled_at,
                     next_poll_in_seconds=None if row.next_at is None else max(row.next_at - at, 0.0),
                     polls=row.rounds,
@@ -411,7 +398,7 @@ class RunStats:
 
     def totals(self) -> RunView:
         """The run as a whole."""
-        at = self.clock.monotonic()
+        at, now = self.clock.monotonic(), self.clock.now().timestamp()
         with self._lock:
             rows = self._streams.values()
             return RunView(
@@ -420,7 +407,7 @@ class RunStats:
                 rows_per_second=sum(self._rate(row, at) for row in rows),
                 states=self._states,
                 state_bytes=self._state_bytes,
-                last_state_seconds_ago=None if self._state is None else max(at - self._state, 0.0),
+                last_state_seconds_ago=None if self._state_at is None else max(now - self._state_at, 0.0),
                 last_state_at=self._state_at,
                 clients_renewed=self._renewed,
             )

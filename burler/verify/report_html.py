@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from burler.report.parts import cell, document, one_line, shown, table, tile
+from burler.report.page import cell, document, one_line, shown, table, tile
 from burler.spec.finding import Finding
 from burler.spec.rule import SEVERITIES, Rule
 from burler.verify.report_html_look import SCRIPT, STYLE

@@ -3,12 +3,7 @@
 The filter by severity is of style alone: three boxes before the table, and rules for those that are not ticked.
 """
 
-from burler.report.style import SCRIPT as _SORTING
-from burler.report.style import STYLE as _OF_A_RUN
-
-STYLE = (
-    _OF_A_RUN
-    + """
+STYLE = """
 :root{--up:#0969da;--down:#bc4c00}
 @media(prefers-color-scheme:dark){:root{--up:#58a6ff;--down:#f0883e}}
 h3{font-size:15px;margin:16px 0 6px}h2,h3,p,dt,dd,li{overflow-wrap:anywhere}
@@ -29,11 +24,8 @@ button{font:inherit;color:var(--line);background:none;border:1px solid var(--edg
 svg .up{fill:var(--up)}svg .down{fill:var(--down)}svg .level{fill:var(--edge)}
 .stream>.scroll{margin-bottom:12px}
 """
-)
 
-SCRIPT = (
-    _SORTING
-    + """
+SCRIPT = """
 if (navigator.clipboard) {
   for (const button of document.querySelectorAll("button.copy")) {
     const text = button.parentElement.nextElementSibling;
@@ -50,4 +42,3 @@ if (navigator.clipboard) {
   }
 }
 """
-)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from burler.config.secrets import masked
-from burler.report.parts import bookmark_cell, cell, figure, one_line, shown, table
+from burler.report.page import bookmark_cell, cell, figure, one_line, shown, table
 from burler.report.plot import bookmark_plot, rows_plot
 from burler.spec.states import moment_of
 from burler.verify.result import RATIO_SECONDS, RunFacts, StreamFacts, Verification
