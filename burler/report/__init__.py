@@ -5,6 +5,6 @@ What to open for what:
     stats                 hears it, and counts; asked by all that show it
     report, values        the report, as JSON
     text, frame           as a table in the log, on a terminal while a tail goes on
-    page, parts, counts, plot, ticks, style   as a page
+    page, plot            as a page
     log, unknown          log lines and METRIC lines; fields that no schema knows
 """
