@@ -102,36 +102,35 @@ class Intake:
     """Takes what one stream's function yields.
 
     Args:
-        run: the stream that the files belong to.
         config: None: BATCH is off for this stream.
         rows_needed: why something of the tap must see each row, as "a hook is called for its rows"; None: nothing must.
     """
 
-    def __init__(self, run: StreamRun, *, config: BatchConfig | None, rows_needed: str | None = None) -> None:
-        self._run, self._config, self._rows_needed = run, config, rows_needed
+    def __init__(self, *, config: BatchConfig | None, rows_needed: str | None = None) -> None:
+        self._config, self._rows_needed = config, rows_needed
         self._said = False
 
-    def take(self, files: BatchFiles) -> Passed | Rows:
-        """Look at files, and decide.
+    def take(self, files: BatchFiles, run: StreamRun) -> Passed | Rows:
+        """Look at files of a stream, and decide.
 
         Raises:
             FileError: one is not there, or is not what it should be. MissingExtra: see ``checked``.
         """
         found = checked(files)
         if self._config is None:
-            return Rows(files, self._run, found)
-        reason = why_not(files, found, self._run, config=self._config, rows_needed=self._rows_needed)
+            return Rows(files, run, found)
+        reason = why_not(files, found, run, config=self._config, rows_needed=self._rows_needed)
         if reason is None:
             passed = Passed(files, tuple(file for file in found if not file.is_empty))
             counts = {"passed_files": len(passed.checked), "bytes": passed.size_bytes}
             for name, count in {**counts, "uncounted_files": passed.uncounted}.items():
                 if count:  # those that are read count where that is done
-                    self._run.tally.add(name, count=count)
+                    run.tally.add(name, count=count)
             return passed
         if not self._said:
             self._said = True
-            logger.info("stream '%s': its files are read and written anew: %s.", self._run.name, reason)
-        return Rows(files, self._run, found)
+            logger.info("stream '%s': its files are read and written anew: %s.", run.name, reason)
+        return Rows(files, run, found)
 
 
 def why_not(

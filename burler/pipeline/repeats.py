@@ -12,6 +12,7 @@ only if nothing else went out for its key since.
 
 from __future__ import annotations
 
+import functools
 import logging
 import pickle
 from collections import Counter
@@ -22,74 +23,53 @@ from typing import Any
 
 import msgspec
 
-from burler.pipeline.shape_bad import BadRows
-from burler.pipeline.shape_values import Misfit
 from burler.singer.bookmark_values import comparable, ordered, present_of
 
 logger = logging.getLogger(__name__)
+
+_encoder = msgspec.json.Encoder(decimal_format="number")
 
 _HASHABLE = frozenset((str, int, type(None)))
 _WAITING_BYTES = 4 * 1024 * 1024
 
 
 class Page:
-    """Rows as JSON, and the places of the ``repeats`` among them.
+    """Lines of rows, and the places of the ``repeats`` among them.
 
     Args:
-        lines: of all rows, each between a prefix and a suffix.
-        bodies: the rows, where there are no such lines. marks: what tells them apart, where their JSON does not.
+        prefix, suffix: what stands before and after each row.
+        marks: what tells the rows apart, where their JSON does not.
     """
 
-    __slots__ = ("_around", "_bodies", "_digests", "_lines", "_marks", "compared", "repeats")
-
-    def __init__(
-        self,
-        lines: bytes = b"",
-        prefix: bytes = b"",
-        suffix: bytes = b"",
-        *,
-        bodies: Sequence[bytes] | None = None,
-        marks: Sequence[bytes] | None = None,
-    ) -> None:
-        self._lines, self._around, self._bodies, self._marks = lines, (prefix, suffix), bodies, marks
-        self._digests: list[bytes] | None = None
+    def __init__(self, lines: bytes, prefix: bytes, suffix: bytes, marks: Sequence[bytes] | None = None) -> None:
+        self.lines, self._prefix, self._suffix, self._marks = lines, prefix, suffix, marks
         self.repeats: set[int] = set()
         self.compared = False
 
-    @property
-    def size_bytes(self) -> int:
-        """Of its lines."""
-        return len(self._lines)
-
-    @property
+    @functools.cached_property
     def bodies(self) -> Sequence[bytes]:
-        """The rows."""
-        if self._bodies is None:
-            prefix, suffix = self._around  # between two rows stands a line end, which JSON does not hold
-            self._bodies = self._lines[len(prefix) : -len(suffix)].split(suffix + prefix)
-        return self._bodies
+        """The rows. Between two of them stands a line end, which JSON does not hold."""
+        return self.lines[len(self._prefix) : -len(self._suffix)].split(self._suffix + self._prefix)
 
-    @property
+    @functools.cached_property
     def digests(self) -> list[bytes]:
         """What each row is told by."""
-        if self._digests is None:
-            marks = self.bodies if self._marks is None else self._marks
-            self._digests = [blake2b(mark, digest_size=16).digest() for mark in marks]
-        return self._digests
+        marks = self.bodies if self._marks is None else self._marks
+        return [blake2b(mark, digest_size=16).digest() for mark in marks]
 
     def without_repeats(self) -> bytes:
         """The lines of the others."""
-        if not self.repeats:
-            return self._lines
-        prefix, suffix = self._around
         kept = [body for i, body in enumerate(self.bodies) if i not in self.repeats]
-        return prefix + (suffix + prefix).join(kept) + suffix if kept else b""
+        return self._prefix + (self._suffix + self._prefix).join(kept) + self._suffix if kept else b""
 
 
 class Repeats:
     """What is known of the rows of one stream, or of one of its partitions, from one round to the next.
 
     Args:
+        stream, key_properties: whose rows they are.
+        textual: what the schema says of a replication key that is text (see ``comparable``).
+        rises: the rows rise by that key.
         by_key: rows whose replication key is the greatest so far may come again; else any row of the round before.
         last: what went out last for each key, where several share it: rows may move from one partition to another.
         most: so many different rows are known; beyond them the oldest are forgotten, and a warning says so.
@@ -98,13 +78,21 @@ class Repeats:
         bad: the rows that did not fit.
     """
 
-    def __init__(self, *, by_key: bool, most: int = 100_000, last: dict[Any, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        stream: str,
+        key_properties: Sequence[str],
+        *,
+        textual: str | None,
+        rises: bool,
+        by_key: bool,
+        most: int = 100_000,
+        last: dict[Any, bytes] | None = None,
+    ) -> None:
+        self._stream, self._textual, self._rises = stream, textual, rises
         self._by_key, self._most = by_key, most
-        self._form: object = None
-        self._stream = ""
-        self._textual: str | None = None
-        self._key_of: KeyOf | None = None
-        self._sorted = self._warned = self._open = False
+        self._key_of = KeyOf(key_properties) if key_properties else None
+        self._warned = self._open = False
         self.bad = KnownBad(most)
         self._known: Counter[bytes] = Counter()
         self._known_rank: Any = None
@@ -118,8 +106,7 @@ class Repeats:
         self._left: dict[bytes, int] = dict(self._known)  # how many of each may still come again in this round
         self._came: Counter[bytes] = Counter()
         self._rank: Any = None  # the greatest key of those
-        self._page: list[Page] = []  # parts of the page that is on its way
-        self._waiting: list[tuple[list[Page], list[int]]] = []  # rows that may come again and have no digests yet
+        self._waiting: list[tuple[Page, list[int]]] = []  # rows that may come again and have no digests yet
 
     # ---- rounds ----------------------------------------------------------------------------------------
 
@@ -152,24 +139,6 @@ class Repeats:
         self._open = False
         self._start()
 
-    def serve(
-        self, stream: str, form: object, *, key_properties: Sequence[str], textual: str | None, sorted_rows: bool
-    ) -> None:
-        """Say whose rows they are, before each page. Rows that went out in another form are no repeats.
-
-        Args:
-            form: all that the form of the stream's rows follows from.
-            textual: what the schema says of a key that is text (see ``comparable``).
-            sorted_rows: the rows rise by the key.
-        """
-        self._page.clear()
-        if form == self._form:
-            return
-        if self._form is not None:
-            self.forget()
-        self._key_of = KeyOf(key_properties) if key_properties else None
-        self._form, self._stream, self._textual, self._sorted = form, stream, textual, sorted_rows
-
     def forget(self) -> None:
         """All rows are wanted once more: of those that came, nobody can say which went out."""
         self._known, self._known_rank = Counter(), None
@@ -194,29 +163,21 @@ class Repeats:
 
     # ---- pages -----------------------------------------------------------------------------------------
 
-    def sift(self, lines: bytes | bytearray, prefix: bytes, suffix: bytes) -> tuple[Any, int]:
-        """A part of a page without the rows that are repeats, and how many these were.
+    def page_of(self, rows: list[dict[str, Any]]) -> Page | None:
+        """Rows as a post_transform function would see them, with the repeats among them; None if it can't be told."""
+        try:
+            lines = _encoder.encode_lines(rows)
+        except (TypeError, ValueError, RecursionError):  # what JSON has no form for will be refused
+            return None
+        # NaN and null, bytes and text are one in JSON; to the function they are not.
+        marks = [repr(row).encode("utf-8", "backslashreplace") for row in rows]
+        return self.compare(Page(lines, b"", b"\n", marks))
 
-        Args:
-            prefix, suffix: what stands before and after each row.
-        """
-        if not lines:
-            return lines, 0
-        page = Page(bytes(lines), prefix, suffix)
-        self._page.append(page)
-        self._compare(page)
-        return page.without_repeats() if page.repeats else lines, len(page.repeats)
-
-    def page(self, bodies: Sequence[bytes], marks: Sequence[bytes]) -> Page:
-        """Rows, given as JSON, with those of them that are repeats. These count as having come once more."""
-        page = Page(bodies=bodies, marks=marks)
-        self._compare(page)
-        return page
-
-    def _compare(self, page: Page) -> None:
-        """Find the repeats. Where none can come any more, rows are looked at once it is known which may come again."""
+    def compare(self, page: Page) -> Page:
+        """The same page, with its repeats. Where none can come any more, rows are looked at once it is known which may
+        come again."""
         if self._by_key and not self._left and not self._shared:
-            return
+            return page
         page.compared = True
         digests = page.digests
         owners = self._key_of(page.bodies) if self._key_of is not None else None
@@ -231,6 +192,7 @@ class Repeats:
                     page.repeats.add(i)
                 else:
                     self._last[owner] = digest
+        return page
 
     def _went_out(self, owners: list[Any], digests: list[bytes]) -> None:
         self._last.update(zip(owners, digests, strict=True))
@@ -238,45 +200,32 @@ class Repeats:
             for owner in list(islice(self._last, len(self._last) - self._most)):
                 del self._last[owner]
 
-    def page_ended(self, keys: list[Any]) -> None:
-        """A page whose parts were sifted is out.
+    def note(
+        self, page: Page, keys: list[Any], *, out: Collection[int] | None = None, taken: int | None = None
+    ) -> None:
+        """A page is dealt with.
 
         Args:
             keys: the values of the replication key, one for each row.
+            out: the places of the rows that went out, if not all did. Repeats are out.
+            taken: so many rows were dealt with, if not all were.
         """
-        pages, self._page = self._page, []
-        if pages:
-            self._note(pages, keys)
-
-    def note(self, page: Page, keys: list[Any], *, out: Collection[int], taken: int) -> None:
-        """The same of rows that did not all go out.
-
-        Args:
-            keys: of all rows of the page.
-            out: the places of those that went out. Repeats are out.
-            taken: so many rows were dealt with.
-        """
-        self._note([page], keys, among={*out, *page.repeats}, taken=taken)
-
-    def _note(
-        self, pages: list[Page], keys: list[Any], among: Collection[int] | None = None, taken: int | None = None
-    ) -> None:
         if self._by_key:
             places = self._at_top(keys[:taken])
-            if self._sorted and self._left and self._rank is not None and _less(self._known_rank, self._rank):
+            if self._rises and self._left and self._rank is not None and _less(self._known_rank, self._rank):
                 self._left = {}  # what comes now lies behind all that is known
         else:
-            places = list(range(sum(len(page.bodies) for page in pages)))
-        if among is not None:
-            places = [place for place in places if place in among]
+            places = list(range(len(page.bodies)))
+        if out is not None:
+            places = [place for place in places if place in out or place in page.repeats]
         if places:
-            self._waiting.append((pages, places))
-        if not self._by_key or sum(page.size_bytes for some, _ in self._waiting for page in some) > _WAITING_BYTES:
+            self._waiting.append((page, places))
+        if not self._by_key or sum(len(one.lines) for one, _ in self._waiting) > _WAITING_BYTES:
             self._settle()
 
     def _at_top(self, keys: list[Any]) -> list[int]:
         """The places of the greatest of the keys, if it is as great as any before it in this round."""
-        part = keys[_begin_of_last(keys, self._textual) :] if self._sorted else keys
+        part = keys[_begin_of_last(keys, self._textual) :] if self._rises else keys
         present, kinds = present_of(part)
         try:
             quick = ordered(present, kinds, self._textual)
@@ -298,11 +247,11 @@ class Repeats:
     def _settle(self) -> None:
         """Digest the rows that may come again."""
         waiting, self._waiting = self._waiting, []
-        for pages, places in waiting:
-            digests = [digest for page in pages for digest in page.digests]
-            if self._key_of is not None and not pages[0].compared:
-                bodies = [body for page in pages for body in page.bodies]
-                self._went_out(self._key_of([bodies[i] for i in places]), [digests[i] for i in places])
+        for page, places in waiting:
+            digests = page.digests
+            if self._key_of is not None and not page.compared:
+                bodies = [page.bodies[i] for i in places]
+                self._went_out(self._key_of(bodies), [digests[i] for i in places])
             self._came.update(digests[i] for i in places)
             self._came = self._trimmed(self._came, self._most)
 
@@ -418,19 +367,3 @@ class KnownBad:
             self._came[digest] += 1
         self._left[digest] -= 1
         return self._left[digest] >= 0
-
-
-class BadOnce(BadRows):
-    """The account of rows that do not fit, without those that did not fit in the round before (``known``)."""
-
-    known: KnownBad | None = None
-
-    def skip(self, row: Mapping[str, Any], misfit: Misfit) -> None:
-        """See ``BadRows``."""
-        if self.known is None or not self.known.knows(row):
-            super().skip(row, misfit)
-
-    def null(self, row: Mapping[str, Any], misfits: list[Misfit]) -> None:
-        """See ``BadRows``."""
-        if self.known is None or not self.known.knows(row):
-            super().null(row, misfits)

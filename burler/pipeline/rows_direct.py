@@ -6,16 +6,13 @@ where that is surely what a reader of the lines would make of them; where it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 
 from burler.pipeline.rows_columns import Fields
-from burler.pipeline.shape_lines import Output
 from burler.records.arrow.kernels import Unsure
-from burler.singer.messages import Vouched
 
 _MOST_MISSES = 20  # pages one after another that had to become lines
 
@@ -45,54 +42,3 @@ class RowsDirect:
             return None
         self._misses = 0
         return made
-
-
-class ColumnsOutput(Output):
-    """Where rows go that become columns if they can, and else lines, in order.
-
-    Args:
-        spill: takes lines of bare rows: all of a page, or those before the next columns.
-        give: takes the columns of a page.
-    """
-
-    __slots__ = ("_direct", "_give", "_lines")
-
-    def __init__(
-        self,
-        buffer: bytearray,
-        spill: Callable[[bytearray, int], None],
-        *,
-        direct: RowsDirect,
-        give: Callable[[pa.RecordBatch], None],
-    ) -> None:
-        super().__init__(buffer, b"", b"\n")  # nothing is spilt on the way: who makes columns of lines wants many
-        self._direct = direct
-        self._give = give
-        self._lines = spill
-
-    def append(
-        self,
-        rows: list[Any],
-        further: Mapping[int, Mapping[str, Any]] | None = None,
-        vouched: Vouched | None = None,
-    ) -> int:
-        """See ``Output.append``."""
-        made = None
-        if not further and rows and isinstance(rows[0], msgspec.Struct):
-            made = self._direct.batch(rows)
-        if made is None:
-            return super().append(rows, further, vouched)
-        self.give(made)
-        return len(rows)
-
-    def give(self, made: pa.RecordBatch) -> None:
-        """Hand on columns, behind the lines of rows before them."""
-        self.flush()
-        self._give(made)
-
-    def flush(self) -> None:
-        """See ``Output.flush``."""
-        if self.count:
-            self._lines(self.buffer, self.count)
-            del self.buffer[:]
-            self.count = 0

@@ -6,7 +6,7 @@ import datetime as dt
 import logging
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from burler import times
 from burler.errors import BadRecordError
@@ -23,13 +23,25 @@ _FORMS = {"date-time": "2026-03-01T10:00:00+01:00, with a T and a zone", "date":
 _TIME = re.compile(r"\((date-time|date)\)$")
 
 
+class Known(Protocol):
+    """Rows that did not fit before."""
+
+    def knows(self, row: Mapping[str, Any]) -> bool:
+        """Note a row that does not fit; whether it is one of them."""
+
+
 class BadRows:
-    """Counts what was skipped or set to null in one stream; the first few are told at once."""
+    """Counts what was skipped or set to null in one stream; the first few are told at once.
+
+    Attributes:
+        known: the rows that did not fit in the round of a tail before: they neither count nor are they told again.
+    """
 
     def __init__(self, stream: str, key_properties: tuple[str, ...], rules: Rules) -> None:
         self._stream = stream
         self._keys = key_properties
         self._rules = rules
+        self.known: Known | None = None
         self.skipped = 0
         self.nulled = 0
         self._before = 0  # in earlier rounds of a tail
@@ -70,8 +82,9 @@ class BadRows:
         Raises:
             BadRecordError: it is one more than the rules allow.
         """
-        self._note(row, [misfit], "left out")
-        self.skipped += 1
+        if self.known is None or not self.known.knows(row):
+            self._note(row, [misfit], "left out")
+            self.skipped += 1
 
     def null(self, row: Mapping[str, Any], misfits: list[Misfit]) -> None:
         """Note fields of a row that were set to null.
@@ -79,8 +92,9 @@ class BadRows:
         Raises:
             BadRecordError: the row is one more than the rules allow.
         """
-        self._note(row, misfits, "set to null")
-        self.nulled += 1
+        if self.known is None or not self.known.knows(row):
+            self._note(row, misfits, "set to null")
+            self.nulled += 1
 
     def _note(self, row: Mapping[str, Any], misfits: list[Misfit], done: str) -> None:
         count = self.skipped + self.nulled - self._before

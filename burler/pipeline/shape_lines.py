@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,39 +12,35 @@ from burler.singer.messages import Vouched
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
-_SPILL_BYTES = 56 * 1024  # what a pipe holds, nearly
+SPILL_BYTES = 56 * 1024  # what a pipe holds, nearly
 _CHUNK_BYTES = 32 * 1024  # as much as is encoded at once: it stays in the cache, and in memory that was used before
 _MOST_ROWS = 256
-_FIRST_ROWS = 16
+FIRST_ROWS = 16
 
 
 class Output:
-    """Where lines go: a buffer, what stands before and after each row, and what to do with the buffer once it is full.
+    """Where lines go: a buffer, and what stands before and after each row. Here they stay in it.
+
+    A buffer that grows to a whole page is memory that was not used before, which costs more than to write the page in
+    parts: whoever hands lines on says from how many bytes on (``most_bytes``), and how (``flush``).
 
     Args:
         prefix, suffix: the suffix ends the line.
-        spill: takes the buffer and the number of lines in it, before it is emptied. A buffer that grows to a whole
-            page is memory that was not used before, which costs more than to write the page in parts.
+
+    Attributes:
+        count: lines in the buffer. vouched: what is known of all rows in it.
     """
 
-    __slots__ = ("_rows", "_spill", "buffer", "count", "prefix", "suffix", "vouched")
+    __slots__ = ("_rows", "buffer", "count", "most_bytes", "prefix", "suffix", "vouched")
 
-    def __init__(
-        self,
-        buffer: bytearray,
-        prefix: bytes,
-        suffix: bytes,
-        spill: Callable[[bytearray, int], None] | None = None,
-    ) -> None:
+    def __init__(self, buffer: bytearray, prefix: bytes, suffix: bytes) -> None:
         self.buffer = buffer
         self.prefix = prefix
         self.suffix = suffix
         self.count = 0
-        """Lines in the buffer."""
         self.vouched: Vouched | None = None
-        """What is known of all rows in the buffer."""
-        self._spill = spill
-        self._rows = _FIRST_ROWS
+        self.most_bytes = sys.maxsize
+        self._rows = FIRST_ROWS
 
     def append(
         self,
@@ -73,25 +70,18 @@ class Output:
             written = len(self.buffer) - begun
             if not further:
                 size = self._rows = max(1, min(_MOST_ROWS, _CHUNK_BYTES * len(chunk) // max(1, written)))
-            if self._spill is not None and len(self.buffer) >= _SPILL_BYTES:
+            if len(self.buffer) >= self.most_bytes:
                 self.flush()
         return done
 
     def flush(self) -> None:
-        """Hand on what is in the buffer."""
-        if self._spill is not None and self.count:
-            self._spill(self.buffer, self.count)
-            del self.buffer[:]
-            self.count = 0
+        """Hand on what is in the buffer, where somebody takes it."""
 
-    def pass_on(self, lines: Any, count: int) -> None:
-        """Hand on lines that were made elsewhere."""
+    def pass_on(self, lines: bytes, count: int) -> None:
+        """Take lines that were made elsewhere."""
         self.vouched = None
-        if self._spill is None:
-            self.buffer += lines
-            self.count += count
-        else:
-            self._spill(lines, count)
+        self.buffer += lines
+        self.count += count
 
     def _encode(self, rows: list[Any], further: Mapping[str, Any] | None) -> None:
         buffer, prefix = self.buffer, self.prefix

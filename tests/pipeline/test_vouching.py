@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -86,6 +87,20 @@ FITTING: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+class Handing(shape.Output):
+    """Hands on what is in the buffer once it is as much as a pipe holds."""
+
+    def __init__(self, *around: bytes, take: Callable[[shape.Output], None]) -> None:
+        super().__init__(bytearray(), *around)
+        self.most_bytes, self.take = 56 * 1024, take
+
+    def flush(self) -> None:
+        if self.count:
+            self.take(self)
+        del self.buffer[:]
+        self.count = 0
+
+
 class Asked:
     """What came out of a shaper, a buffer at a time, with what was said of it."""
 
@@ -96,13 +111,11 @@ class Asked:
         self.said: list[tuple[bytes, bool]] = []
 
     def shape(self, rows: list[dict[str, Any]]) -> Asked:
-        output = shape.Output(bytearray(), self.prefix, self.suffix, None)
-
-        def spill(lines: Any, count: int) -> None:
+        def take(output: shape.Output) -> None:
             known = output.vouched
-            self.said.append((bytes(lines), known is not None and self.check.vouched(lines, known)))
+            self.said.append((bytes(output.buffer), known is not None and self.check.vouched(output.buffer, known)))
 
-        output._spill = spill
+        output = Handing(self.prefix, self.suffix, take=take)
         self.shaper.shape_to(rows, output)
         output.flush()
         return self

@@ -20,7 +20,7 @@ from burler.engine.run.partition_source import PartitionSource
 from burler.engine.run.run import close, prepare
 from burler.engine.run.stream import SyncRun
 from burler.engine.run.sync import Engine
-from burler.engine.writer.outlet import schema_of
+from burler.engine.writer.writer import schema_of
 from burler.errors import CatalogError
 from burler.settings import Settings
 from burler.singer import state as st
@@ -177,9 +177,9 @@ def _shared(run: SyncRun) -> Shared:
     """What the parts of a stream have in common. Parts of a full table share one version, that of now."""
     tables = {}
     if run.spec.partitions is not None:
-        for name, outlet in run.outlets.items():
-            if outlet.planned.versions and outlet.versions.now is not None:
-                tables[name] = Table(outlet.planned.stream, outlet.versions.now)
+        for name, writer in run.writers.items():
+            if writer.planned.versions and writer.versions.now is not None:
+                tables[name] = Table(writer.planned.stream, writer.versions.now)
     return Shared(
         run.line.family,
         flat=run.saved.flat.get(run.name),

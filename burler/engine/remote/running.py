@@ -101,12 +101,12 @@ def _end(part: Part, result: SyncResult, task: list[tuple[SyncRun, Task]], secon
         return PartEnd(part, found, {}, rows=result.rows, seconds=seconds, errors=errors, behind=behind)
     end = PartEnd(part, found, {}, result.rows, seconds, errors, behind=frozenset(result.errors if task else names))
     for run, one in task:
-        activated = [name for name, outlet in run.outlets.items() if outlet.versions.activated]
+        activated = [name for name, writer in run.writers.items() if writer.versions.activated]
         end = replace(
             end,
             versions={name: version for name in activated if (version := get_version(state, name)) is not None},
             behind=end.behind | one.behind | (set(names) if one.error is not None else set()),
-            kept=frozenset(name for name, outlet in run.outlets.items() if outlet.versions.not_modified),
+            kept=frozenset(name for name, writer in run.writers.items() if writer.versions.not_modified),
             progress=one.progress(),
         )
     return end

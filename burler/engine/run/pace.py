@@ -16,18 +16,18 @@ def full(sync: SyncRun) -> bool:
     """Whether a limit on rows is reached: every selected stream has its rows, or the function's own one has and
     a further row of it came, so that what belongs to its last row and stands behind it is here as well. A row of
     one stream may come with any number of another's: no more than a thousand are read for each that is wanted."""
-    limit, own = sync.engine.limit, sync.outlets.get(sync.name)
+    limit, own = sync.engine.limit, sync.writers.get(sync.name)
     if limit is None:
         return False
-    outlets = sync.outlets.values()
-    if all(outlet.full for outlet in outlets) or sum(outlet.beyond for outlet in outlets) >= 1000 * limit:
+    writers = sync.writers.values()
+    if not any(writer.room for writer in writers) or sum(writer.beyond for writer in writers) >= 1000 * limit:
         return True
-    return own is not None and own.full and own.beyond > 0
+    return own is not None and not own.room and own.beyond > 0
 
 
 def limit_of(sync: SyncRun, page_rows: int) -> int:
     """Rows to pull for the next page of a worker that takes ``page_rows`` at a time."""
-    limit, strategy = sync.engine.limit, sync.spec.strategy
+    strategy = sync.spec.strategy
     if isinstance(strategy, EveryN):
         # A STATE whose line is big may be put off: pages go on being cut where one might be due.
         left = strategy.count - sync.since_rows % strategy.count
@@ -37,9 +37,7 @@ def limit_of(sync: SyncRun, page_rows: int) -> int:
         page_rows = max(1, min(page_rows, left))
     if sync.pushes and sync.has_hooks:
         page_rows = 1  # hooks run where the function runs: what waits for a page would wait for hours
-    if limit is None:
-        return page_rows
-    return max(1, min(page_rows, max(limit - outlet.rows for outlet in sync.outlets.values())))
+    return max(1, min(page_rows, max(writer.room for writer in sync.writers.values())))
 
 
 def is_due(sync: SyncRun, since: Since) -> bool:

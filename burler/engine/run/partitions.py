@@ -210,6 +210,6 @@ def tasks_of(sync: SyncRun) -> Tasks:
     if part is None:
         return Partitions(sync)
     for name, version in part.versions.items():
-        if name in sync.outlets:
-            sync.outlets[name].versions.belong_to(version)
+        if name in sync.writers:
+            sync.writers[name].versions.belong_to(version)
     return Only(sync, part)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from burler.declare.spec import StreamSpec
-from burler.engine.writer.outlet import schema_of
+from burler.engine.writer.writer import schema_of
 from burler.errors import NotModified
 from burler.source_state import SourceStates
 
@@ -56,14 +56,14 @@ def to_save(task: Task) -> dict[str, Sequence[Mapping[str, Any]]]:
     be the answer to a table whose rows no ACTIVATE_VERSION has followed. Rows that belong to the table as it stands
     wait for none."""
     changed = task.changed_sources
-    tables = [task.outlets[name].versions for name in task.line.family.tables] if changed else []
+    tables = [task.writers[name].versions for name in task.line.family.tables] if changed else []
     return {**task.dropped, **(changed if all(table.done or table.continued for table in tables) else {})}
 
 
 def left_of_others(task: Task) -> dict[str, Sequence[Mapping[str, Any]]]:
     """After an ACTIVATE_VERSION of this run: what an earlier run heard of sources that this one did not read no longer
     counts, since targets have dropped their rows. Entries of other tools, which do not say what they speak of, stay."""
-    if not any(task.outlets[name].versions.activated for name in task.line.family.tables):
+    if not any(task.writers[name].versions.activated for name in task.line.family.tables):
         return {}
     found: dict[str, Sequence[Mapping[str, Any]]] = {}
     for name, before in task.sources_before.items():

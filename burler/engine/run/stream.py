@@ -26,7 +26,7 @@ from burler.engine.run.workers import Crew, Undisturbed, stopper_here
 from burler.engine.run.writing import FATAL
 from burler.engine.state.ledger import FamilyState
 from burler.engine.state.ordered import PartitionOrder
-from burler.engine.tail.kept import Kept, outlet_of
+from burler.engine.tail.kept import Kept, writer_of
 from burler.errors import StreamError
 from burler.events import FamilyBegan, FamilyEnded, Held, Incomplete, Page, Status, StreamBegan, StreamEnded
 from burler.logs import short
@@ -79,10 +79,10 @@ class SyncRun:
         self._forgot = self.saved.forgot
         if sources.is_ignored(self):
             self._forgot |= self.saved.forget_sources()
-        self.outlets = {stream.tap_stream_id: outlet_of(self, stream) for stream in planned.streams}
+        self.writers = {stream.tap_stream_id: writer_of(self, stream) for stream in planned.streams}
         if self.pushes:
-            for outlet in self.outlets.values():
-                outlet.versions.keep()  # its rows belong to the table as it stands
+            for writer in self.writers.values():
+                writer.versions.keep()  # its rows belong to the table as it stands
         self.tallies: dict[str, Tally] = defaultdict(Tally)
         self.source_changed = False
         self.stream_runs: dict[str, Callable[..., StreamRun]] = {}
@@ -166,12 +166,12 @@ class SyncRun:
     @property
     def rows(self) -> int:
         """Rows that are out, of all streams of the line."""
-        return sum(outlet.rows for outlet in self.outlets.values())
+        return sum(writer.rows for writer in self.writers.values())
 
     @property
     def bytes(self) -> int:
         """Bytes of lines that are out."""
-        return sum(outlet.bytes for outlet in self.outlets.values())
+        return sum(writer.bytes for writer in self.writers.values())
 
     # ---- from begin to end -----------------------------------------------------------------------------
 
@@ -187,9 +187,9 @@ class SyncRun:
                 self.abandoned = True
                 return
             self._tell_begin()
-            for name, outlet in self.outlets.items():
+            for name, writer in self.writers.items():
                 if self.kept is None or name not in self.kept.opened:
-                    outlet.open()
+                    writer.open()
                 if self.kept is not None:
                     self.kept.opened.add(name)
             stopper = stopper_here(engine.stopper)
@@ -261,11 +261,11 @@ class SyncRun:
         if self.is_cut or (not done and not (pace.full(self) and not self.engine.stopper.requested)):
             return "failed" if self.failures.error is not None else "stopped"
         if self.engine.limit is None:
-            for name, outlet in self.outlets.items():
+            for name, writer in self.writers.items():
                 if name not in behind:
-                    outlet.versions.complete(outlet.rows)
+                    writer.versions.complete(writer.rows)
                 elif not self.failures:
-                    outlet.versions.leave_open()
+                    writer.versions.leave_open()
             if not self.failures and not behind:
                 self.tasks.finish()
         return "failed" if self.failures else "succeeded"
@@ -294,7 +294,7 @@ class SyncRun:
             self.tasks.save(task)
         if self.kept is not None:
             self.kept.since = self.since_rows, self._since_pages, self._since
-        if self.source_changed or any(outlet.versions.activated for outlet in self.outlets.values()):
+        if self.source_changed or any(writer.versions.activated for writer in self.writers.values()):
             self.engine.states.note()
         self.engine.sink.flush()
 
@@ -321,21 +321,20 @@ class SyncRun:
 
     def _count(self, task: Task) -> None:
         for name, tracker in task.trackers.items():
-            if name in self.outlets:
-                self.outlets[name].without_value += tracker.without_value
-                self.outlets[name].newer += tracker.newer
+            if name in self.writers:
+                self.writers[name].count_values(without=tracker.without_value, newer=tracker.newer)
 
     def wrote(self) -> None:
         """A page went through."""
         self._since_pages += 1
-        for name, outlet in self.outlets.items():
-            if outlet.rows != self._reported.get(name):
-                self._reported[name] = outlet.rows
+        for name, writer in self.writers.items():
+            if writer.rows != self._reported.get(name):
+                self._reported[name] = writer.rows
                 # Of many partitions there is no one bookmark to draw.
                 task = self.open_tasks[0] if self.open_tasks and self.saved.coverage is not None else None
                 tracker = task.trackers.get(name) if task is not None else None
                 greatest = tracker.greatest if tracker is not None else None
-                self.engine.events.tell(Page(name, outlet.rows, greatest))
+                self.engine.events.tell(Page(name, writer.rows, greatest))
 
     def tick(self) -> None:
         """Rows that wait while user code blocks go out, and a STATE that is due; called by the timer under the
@@ -354,12 +353,11 @@ class SyncRun:
     # ---- what is told ----------------------------------------------------------------------------------
 
     def _tell_begin(self) -> None:
-        engine, own, coverage = self.engine, self.outlets.get(self.name), self.saved.coverage
+        engine, own, coverage = self.engine, self.writers.get(self.name), self.saved.coverage
         began = []
-        for name, outlet in self.outlets.items():
-            planned = outlet.planned
-            outlet.bookmark_from = st.value_of(engine.state, name, planned.bookmark_key)
-            began.append(StreamBegan(name, planned.replication_method, outlet.bookmark_from))
+        for name, writer in self.writers.items():
+            planned = writer.planned
+            began.append(StreamBegan(name, planned.replication_method, writer.bookmark_from))
         engine.events.tell(
             FamilyBegan(
                 self.name,
@@ -374,7 +372,7 @@ class SyncRun:
 
     def _tell_end(self, status: Status, seconds: float) -> None:
         state, failed = self.engine.state, self.failures.errors()
-        own = self.outlets.get(self.name)
+        own = self.writers.get(self.name)
         key = own.planned.bookmark_key if own is not None else self.spec.bookmark_key
         table, position = (st.value_of(state, self.name, one) is not None for one in (st.FULL_TABLE, st.POSITION))
         self.engine.events.tell(
@@ -385,7 +383,7 @@ class SyncRun:
                 bookmark=st.value_of(state, self.name, key),
                 partitions=len(st.partitions_of(state, self.name)),
                 instead="table" if table else "position" if position else "",
-                streams=tuple(self._stream_ended(name, failed, status, seconds) for name in self.outlets),
+                streams=tuple(self._stream_ended(name, failed, status, seconds) for name in self.writers),
                 failed=tuple(failed),
                 saves_nothing=status == "succeeded"
                 and isinstance(self.spec.strategy, Manual)
@@ -398,30 +396,30 @@ class SyncRun:
                 self._tell_incomplete(name, why)
 
     def _stream_ended(self, name: str, failed: dict[str, BaseException], status: Status, seconds: float) -> StreamEnded:
-        outlet, counts = self.outlets[name], self.tallies[name].to_json()
-        if outlet.repeated:
-            counts["repeated"] = outlet.repeated
-        key, updated = outlet.planned.bookmark_key, None
+        writer, counts = self.writers[name], self.tallies[name].to_json()
+        if writer.repeated:
+            counts["repeated"] = writer.repeated
+        key, updated = writer.planned.bookmark_key, None
         if key is not None and "passed_files" not in counts:  # nobody has seen the rows of such files
-            updated = min(outlet.newer, outlet.rows)  # rows that were out before are looked at, too
+            updated = min(writer.newer, writer.rows)  # rows that were out before are looked at, too
         if name in failed:
             status = "failed"
         elif status == "failed" and self.failures.error is None:
             status = "succeeded"  # a stream that came whole has not failed with one below it
         return StreamEnded(
             name,
-            outlet.planned.stream,
+            writer.planned.stream,
             status,
-            rows=outlet.rows,
+            rows=writer.rows,
             updated=updated,
-            skipped=outlet.skipped,
-            left_out=outlet.left_out,
+            skipped=writer.skipped,
+            left_out=writer.left_out,
             seconds=seconds,
-            bookmark_from=outlet.bookmark_from,
+            bookmark_from=writer.bookmark_from,
             bookmark_to=st.value_of(self.engine.state, name, key),
             counts=counts,
-            remarked=outlet.remarked,
-            remarks=outlet.remarks,
+            remarked=writer.remarked,
+            remarks=writer.remarks,
         )
 
     def _tell_incomplete(self, name: str, why: str) -> None:
@@ -429,10 +427,10 @@ class SyncRun:
         line, below = self.line, self.line.below(name)
         held: Held = ""
         tables = [
-            outlet.planned.stream
-            for one, outlet in self.outlets.items()
+            writer.planned.stream
+            for one, writer in self.writers.items()
             if one in below
-            and (outlet.versions.withheld or (outlet.planned.versions and not outlet.versions.activated))
+            and (writer.versions.withheld or (writer.planned.versions and not writer.versions.activated))
         ]
         own = line.planned.get(line.root)
         if own is not None and own.replication_method != FULL_TABLE:
@@ -443,7 +441,7 @@ class SyncRun:
             elif own.order != "asc" and not isinstance(own.spec.strategy, Manual) and not self.own_run._incomplete:
                 held = "partitions" if self.spec.partitions is not None else "bookmark"
         if tables or held:
-            bookmark = self.outlets[name].bookmark_from if name in self.outlets else None
+            bookmark = self.writers[name].bookmark_from if name in self.writers else None
             waiting = frozenset({*below, line.root})
             self.engine.events.tell(Incomplete(name, line.root, why, waiting, tuple(tables), held, bookmark))
 

@@ -32,7 +32,7 @@ from burler.engine.run.workers import Crew, stopper_here
 from burler.engine.run.writing import FATAL
 from burler.engine.tail.kept import Kept
 from burler.engine.tail.tail import Tail
-from burler.engine.writer.outlet import schema_of
+from burler.engine.writer.writer import schema_of
 from burler.errors import StreamError
 from burler.events import Events, Failed
 from burler.settings import Settings
@@ -185,8 +185,8 @@ class Engine:
 
     def _hook_since(self) -> float | None:
         """Without the lock: whoever runs the hook holds it."""
-        outlets = [outlet for run in tuple(self.running) for outlet in tuple(run.outlets.values())]
-        return min((outlet.hook_since for outlet in outlets if outlet.hook_since is not None), default=None)
+        writers = [writer for run in tuple(self.running) for writer in tuple(run.writers.values())]
+        return min((writer.hook_since for writer in writers if writer.hook_since is not None), default=None)
 
     def _next(self) -> PlannedRun | None:
         with self.lock:
@@ -239,9 +239,9 @@ class Engine:
                 if run is not None:
                     if run in self.running:
                         self.running.remove(run)
-                    for outlet in run.outlets.values():
-                        stream = outlet.planned.tap_stream_id
-                        rows[stream] = rows.get(stream, 0) + outlet.rows
+                    for writer in run.writers.values():
+                        stream = writer.planned.tap_stream_id
+                        rows[stream] = rows.get(stream, 0) + writer.rows
                     for failed, reason in run.failures.errors().items():
                         errors.setdefault(failed, reason)
         return run

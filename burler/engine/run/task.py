@@ -124,7 +124,7 @@ class Task:
     def __init__(self, sync: SyncRun, *, partition: Mapping[str, Any] | None = None, key: str | None = None) -> None:
         self.engine = sync.engine
         self.line = sync.line
-        self.outlets = sync.outlets
+        self.writers = sync.writers
         self._sync = sync
         self.retried = sync.retried
         self.pushes = sync.pushes
@@ -139,7 +139,6 @@ class Task:
         self.held = self._save_asked = False
         self._caught_up = False
         self.pending: list[Callable[[], None]] = []
-        self.intakes: dict[str, Any] = {}  # of streams for which files were yielded
         self.range = KeyRange(sync.line.textual(sync.name))  # of the key of its rows, where partitions rise
         self.has_emitted = False
         # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
@@ -229,6 +228,22 @@ class Task:
             stream=lambda: run,
             partition=lambda: run.partition,
         )
+
+    def take_files(self, stream: str | None, files: Any) -> Any:
+        """Files that the root's function yields, for its own stream or another; see ``StreamWriter.take_files``."""
+        name = stream or self.line.root
+        writer = self.writers.get(name)
+        if writer is None:
+            return files  # of a stream that is not selected, or not declared: whoever writes says so
+        return writer.take_files(files, self.given_to(name)["stream"]())
+
+    def files_passed(self, stream: str | None, files: Any) -> None:
+        """Files that go on stand in the page. Where the author's word alone moves the bookmark, the one that was said
+        for them is saved behind them."""
+        if files.bookmark is not msgspec.UNSET:
+            run = self.given_to(stream or self.line.root)["stream"]()
+            if run.manual:
+                run.save_bookmark(files.bookmark)
 
     # ---- a tail function with overlap (docs/tail.md) ----------------------------------------------------
 
@@ -428,7 +443,7 @@ class Task:
             {name: msgspec.to_builtins(tracker.safe) for name, tracker in self.trackers.items()},
             self.safe_states,
             sources.to_save(self),
-            {name: now for name in self.line.family.tables if (now := self.outlets[name].versions.now) is not None},
+            {name: now for name in self.line.family.tables if (now := self.writers[name].versions.now) is not None},
             self.complete,
             self.error is not None,
             frozenset(self.behind),
@@ -455,8 +470,8 @@ class Task:
         self.pending.clear()
         self.asked.clear()
         self.watched.clear()
-        for outlet in self.outlets.values():
-            outlet.versions.restart(outlet.rows)
+        for writer in self.writers.values():
+            writer.versions.restart(writer.rows)
         self.emitted.clear()
         for tracker in self.trackers.values():
             tracker.restart()

@@ -38,7 +38,6 @@ from burler.engine.run.retries import is_retried, note, set_up
 from burler.engine.run.signals import Stop, Stopper
 from burler.engine.run.task import Came, Member, Row, Snapshot, Task
 from burler.engine.run.writing import FATAL, Above, Writing
-from burler.engine.writer.files_given import FilesGiven
 from burler.errors import StreamError
 from burler.log_settings import log_settings
 from burler.logs import short
@@ -115,7 +114,6 @@ class Worker:
         self.line = sync.line
         self._stopper = stopper
         self._context = contextvars.copy_context()
-        self._files = FilesGiven(sync)
         self.writing = Writing(sync)
         self._buffer = Buffer()
         self._pulls: list[Pull] = []  # calls that have begun, the root's first
@@ -310,8 +308,8 @@ class Worker:
         task.begin_at(bookmark)
         if task.key is None and bookmark is None and not sync.resumable:
             with self._engine.lock:
-                for outlet in sync.outlets.values():
-                    outlet.versions.renew()
+                for writer in sync.writers.values():
+                    writer.versions.renew()
 
     def _again(self, task: Task) -> None:
         self._close()
@@ -412,8 +410,8 @@ class Worker:
             names=member.names if self.line.has_children else None,
             keep=keep if parents or came else None,
             records_paths=member.records_paths,
-            take_files=lambda stream, files: self._files.take(task, stream, files),
-            passed=lambda stream, files: self._files.passed(task, stream, files),
+            take_files=task.take_files,
+            passed=task.files_passed,
             **manner,
         )
         self._pulls.append(pull)

@@ -25,7 +25,7 @@ Above = Mapping[str, Row]
 
 
 class Writing:
-    """Hands the rows of tasks to the outlets of their streams, and lets the bookmarks follow."""
+    """Hands the rows of tasks to the writers of their streams, and lets the bookmarks follow."""
 
     def __init__(self, sync: SyncRun) -> None:
         self._sync = sync
@@ -78,12 +78,12 @@ class Writing:
         errors: list[tuple[str, StreamError]] = []
         written: list[tuple[str, list[Any]]] = []
         for name in sorted(parts, key=line.rank) if len(parts) > 1 else parts:
-            outlet = sync.outlets.get(name)
-            before = outlet.rows if outlet is not None else 0
-            if outlet is not None and name not in line.dropped:
-                for part in outlet.joined(parts[name]):
-                    repeats = None if outlet.versions.in_block else task.repeats(name)
-                    keys, error = outlet.write(part, task.given_to(name), repeats)
+            writer = sync.writers.get(name)
+            before = writer.rows if writer is not None else 0
+            if writer is not None and name not in line.dropped:
+                for part in writer.joined(parts[name]):
+                    repeats = None if writer.versions.in_block else task.repeats(name)
+                    keys, error = writer.write(part, task.given_to(name), repeats)
                     written.append((name, keys))
                     if error is not None:
                         errors.append((name, error))
@@ -91,10 +91,10 @@ class Writing:
             elif name not in line.names:
                 errors.append((root, not_emitted(name, root, sync.place)))
             rows = _rows(parts[name])
-            if outlet is None and name == root and line.unseen is not None and root in task.trackers:
+            if writer is None and name == root and line.unseen is not None and root in task.trackers:
                 written.append((name, line.unseen.of(rows)))
             # Rows that were left out count as well; how many a page of another kind holds is seen by what came of it.
-            sync.since_rows += max(len(rows), outlet.rows - before if outlet is not None else 0)
+            sync.since_rows += max(len(rows), writer.rows - before if writer is not None else 0)
             sync.at = name
         self._observe(task, written, errors, several=len(parts) > 1)
         if strange is not None:
@@ -124,23 +124,23 @@ class Writing:
         """What belongs to some parents is out: their bookmark functions are told what it was."""
         asked, task.asked = task.asked, []
         for name, row, children in asked:
-            outlet = self._sync.outlets.get(name)
-            if outlet is not None:
-                task.observe(name, outlet.ask_bookmark(row, children, task.given_to(name)))
+            writer = self._sync.writers.get(name)
+            if writer is not None:
+                task.observe(name, writer.ask_bookmark(row, children, task.given_to(name)))
 
     def values_above(self, task: Task, above: Above) -> dict[str, Any]:
         """Where every stream above a call is held whose rows are missing: at its row. What can't be told is left out,
         and stays where it is."""
         values: dict[str, Any] = {}
         for name, row in above.items():
-            outlet = self._sync.outlets.get(name)
+            writer = self._sync.writers.get(name)
             if name not in task.trackers or name in self.line.asks_children:
                 continue  # what the author's function would say depends on what is missing
-            if outlet is None:
+            if writer is None:
                 unseen = self.line.unseen
                 values[name] = spelled(unseen.of([row]), 0) if unseen is not None else None
             else:
-                found = outlet.key_of(row, task.given_to(name))
+                found = writer.key_of(row, task.given_to(name))
                 if found is not msgspec.UNSET:
                     values[name] = found
         return values
@@ -164,13 +164,13 @@ class Writing:
 
     def begin_version(self, stream: str) -> None:
         """A ``with stream.full_table()`` block begins."""
-        self._sync.outlets[stream].versions.begin_block()
+        self._sync.writers[stream].versions.begin_block()
         if self._sync.kept is not None:
             self._sync.kept.forget(stream)  # targets drop what went out before it
 
     def end_version(self, task: Task, stream: str, *, whole: bool) -> None:
         """The block has ended; ``whole`` says that it did so without an error."""
-        self._sync.outlets[stream].versions.end_block(whole=whole and stream not in task.behind)
+        self._sync.writers[stream].versions.end_block(whole=whole and stream not in task.behind)
 
     def caught_up(self, task: Task, stream: str) -> None:
         """A tail function has handed on all that its sync function gave."""
@@ -189,25 +189,12 @@ class Writing:
     def not_modified(self, stream: str) -> None:
         """The source says that nothing has changed. Rows of substreams hang on rows that do not come. What the function
         gives by other names may still come: if nothing does, that means nothing, either."""
-        line = self.line
-        for name in line.below(stream) & self._sync.outlets.keys():
-            outlet = self._sync.outlets[name]
+        line, sync = self.line, self._sync
+        for name in line.below(stream) & sync.writers.keys():
+            writer = sync.writers[name]
             by_name = any(line.spec(one).emitted_by for one in line.above(name) if one != stream)
-            versions = outlet.versions
-            begun = outlet.rows > versions.rows_before and outlet.planned.versions and not versions.continued
-            if by_name:
-                versions.only_with_rows = True
-            elif begun and line.is_substream(stream):
-                versions.leave()  # nothing has changed for one parent, and something has for one before it
-            elif begun:
-                raise StreamError(
-                    name,
-                    f"stream '{name}' ({self._sync.place}): 'nothing has changed' (not_modified, 304) came behind "
-                    f"{outlet.rows} rows of a full table, which no ACTIVATE_VERSION may follow then.\n"
-                    "Say so, and call client.conditional for all resources, before the first row is yielded.",
-                )
-            else:
-                versions.keep()
+            for_parent = line.is_substream(stream)
+            writer.versions.not_changed(writer.rows, sync.place, by_name=by_name, for_parent=for_parent)
 
 
 def _rows(parts: list[Any]) -> list[dict[str, Any]]:

@@ -156,6 +156,10 @@ class FamilyState:
         elif self.coverage is None and partitions_of(self._state, self.family.root):
             FlatBookmark(self._state, self.family).drop()
 
+    def bookmark(self, name: str) -> Any:
+        """The bookmark of a stream, beside those of its partitions."""
+        return value_of(self._state, name, self.family.keys.get(name))
+
     # ---- versions of full tables -----------------------------------------------------------------------
 
     def version(self, name: str) -> int | None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from burler.engine.catalog.plan import PlannedRun, PlannedStream
 from burler.engine.run.line import Line
-from burler.engine.writer.outlet import Outlet
-from burler.engine.writer.versions import Versions
+from burler.engine.writer.writer import StreamWriter
 from burler.pipeline.repeats import Repeats
 
 if TYPE_CHECKING:
@@ -23,14 +22,14 @@ _ROUNDS = 16
 class Kept:
     """Of one sync function, or of a stream's sync and tail functions together.
 
-    ``outlets`` hold the shapers. ``repeats``: the rows that may come again, by stream and partition. ``rounds``: how
+    ``writers`` hold the shapers. ``repeats``: the rows that may come again, by stream and partition. ``rounds``: how
     many have begun.
     """
 
     def __init__(self, now: float) -> None:
         self.since = 0, 0, now
         """Rows, pages and the moment of the last STATE that the stream's strategy has asked for."""
-        self.outlets: dict[str, Outlet] = {}
+        self.writers: dict[str, StreamWriter] = {}
         self.opened: set[str] = set()  # whose SCHEMA is out
         self.rounds = 0
         self._lines: dict[bool, Line] = {}
@@ -66,10 +65,16 @@ class Kept:
             keeps = _keeps(line, name)
             if keeps is None:
                 return None
-            last = None if key is None else self._last.setdefault(name, {})
-            most = _MOST if key is None else _MOST_OF_PARTITION
-            found = Repeats(by_key=keeps == "top", most=most, last=last)
-            self._repeats[name, key] = found
+            planned = line.planned[name]
+            found = self._repeats[name, key] = Repeats(
+                name,
+                planned.key_properties,
+                textual=line.textual(name),
+                rises=planned.order == "asc" and planned.spec.on_unsorted == "error",
+                by_key=keeps == "top",
+                most=_MOST if key is None else _MOST_OF_PARTITION,
+                last=None if key is None else self._last.setdefault(name, {}),
+            )
         self._used[name, key] = self.rounds
         if (name, key) not in self._begun:
             found.begin()
@@ -112,44 +117,25 @@ def _keeps(line: Line, name: str) -> Literal["top", "all"] | None:
     return "all" if made or anywhere or spec.lookback is not None or spec.signpost else "top"
 
 
-def outlet_of(sync: SyncRun, stream: PlannedStream) -> Outlet:
-    """The outlet of a stream in a run: a new one, or the one that a tail has kept, for another round."""
+def writer_of(sync: SyncRun, stream: PlannedStream) -> StreamWriter:
+    """The writer of a stream in a run: a new one, or the one that a tail has kept, for another round."""
     engine, name, kept, interrupted = sync.engine, stream.tap_stream_id, sync.kept, sync.saved.interrupted
     version = interrupted.versions.get(name) if interrupted else None
-    found = kept.outlets.get(name) if kept is not None else None
+    found = kept.writers.get(name) if kept is not None else None
     if found is not None:
-        _renew(found, stream, sync, version)
+        found.begin_round(stream, sync.saved, version)
         return found
-    made = Outlet(
+    made = StreamWriter(
         stream,
         engine.sink,
         sync.saved,
         now=engine.now,
+        invoke=partial(engine.session.invoke, stream=name),
         settings=engine.settings,
         limit=engine.limit,
         wrote=engine.states.add,
         interrupted_version=version,
-        invoke=partial(engine.session.invoke, stream=name),
     )
     if kept is not None:
-        kept.outlets[name] = made
+        kept.writers[name] = made
     return made
-
-
-def _renew(outlet: Outlet, planned: PlannedStream, sync: SyncRun, interrupted_version: int | None) -> None:
-    """An outlet begins another round: its counters at 0, its version anew. What its shapers have learned stays."""
-    outlet.planned = planned
-    outlet.rows = outlet.bytes = outlet.beyond = outlet.left_out = outlet.without_value = outlet.newer = 0
-    outlet.repeated = 0
-    outlet.bookmark_from = None
-    outlet.begin_round()
-    engine, said = sync.engine, planned.spec.versions
-    outlet.versions = Versions(
-        planned,
-        engine.sink,
-        sync.saved,
-        now=engine.now,
-        limited=False,
-        allowed=engine.settings.full_table_versions if said is None else said,
-        interrupted=interrupted_version,
-    )

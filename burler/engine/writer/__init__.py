@@ -2,10 +2,7 @@
 
 What to open for what:
 
-    outlet                  from rows to messages
-    asking                  post_transform and bookmark functions
-    other_pages             JSON in bytes, and Arrow
-    outlet_files, files_given  batch files
-    comparing               rows that went out before
-    versions                versions of full tables
+    writer          from what user code yielded to messages; hooks, limits, files that go on as they are
+    page_buffer     a page as lines or columns
+    versions        versions of full tables
 """

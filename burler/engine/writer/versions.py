@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from burler.engine.catalog.plan import PlannedStream
 from burler.engine.state.ledger import FamilyState
+from burler.errors import StreamError
 from burler.singer.messages import ActivateVersion
 from burler.singer.metadata import LOG_BASED
 from burler.sinks.base import Sink
@@ -88,10 +89,32 @@ class Versions:
             self.continued = True
             self.now = self._previous
 
-    def leave(self) -> None:
-        """The same behind rows of a version of this run. That will never be a whole table: nothing counts that would
-        keep its rows from coming again."""
-        self.not_modified = True
+    def not_changed(self, rows: int, place: str, *, by_name: bool, for_parent: bool) -> None:
+        """The source says that nothing has changed; so many ``rows`` are out.
+
+        Args:
+            place: of the function that says so.
+            by_name: rows may come from another function all the same. If none do, that means nothing, either.
+            for_parent: it was said for one row of a parent, and something may have changed for one before it.
+
+        Raises:
+            StreamError: it came behind rows of a full table.
+        """
+        name, begun = self._name, rows > self.rows_before and not self.continued
+        if by_name:
+            self.only_with_rows = True
+        elif not begun or not self._planned.versions:
+            self.keep()
+        elif for_parent:
+            # That will never be a whole table: nothing counts that would keep its rows from coming again.
+            self.not_modified = True
+        else:
+            raise StreamError(
+                name,
+                f"stream '{name}' ({place}): 'nothing has changed' (not_modified, 304) came behind "
+                f"{rows} rows of a full table, which no ACTIVATE_VERSION may follow then.\n"
+                "Say so, and call client.conditional for all resources, before the first row is yielded.",
+            )
 
     def restart(self, rows: int) -> None:
         """A further try; so many ``rows`` came before it."""

@@ -1,0 +1,581 @@
+"""One stream's way to the sink: from what user code yielded to messages, with its bookmark values and versions."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import functools
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from burler import pages
+from burler.call import Given
+from burler.context import StreamRun, call_bound
+from burler.declare.spec import StreamSpec, UserFunction
+from burler.engine.catalog.batch_settings import batch_enabled
+from burler.engine.catalog.plan import PlannedStream
+from burler.engine.state.ledger import FamilyState
+from burler.engine.writer.page_buffer import PageBuffer
+from burler.engine.writer.versions import Versions
+from burler.errors import BadRecordError, BatchError, FileError, StreamError
+from burler.events import Remarks, UnfitRows
+from burler.logs import short
+from burler.pages import JsonPage, PageError
+from burler.pipeline.describing import describe
+from burler.pipeline.repeats import Repeats
+from burler.pipeline.rules import Rules
+from burler.pipeline.shape import ShapedPage, Shaper
+from burler.pipeline.shape_exact import Exact
+from burler.pipeline.shape_json import JsonDecoder
+from burler.pipeline.unknown import Unknown
+from burler.pipeline.yielded import rows_of
+from burler.settings import Settings
+from burler.singer.bookmark_values import KeyValues, spelled
+from burler.singer.messages import Schema
+from burler.sinks.base import Form, Sink, batch_config_of, form_for
+
+if TYPE_CHECKING:
+    from burler.batch.source_intake import Intake
+    from burler.pipeline.arrow_direct import ArrowDirect
+    from burler.pipeline.arrow_lines import ArrowShaper
+    from burler.pipeline.dicts_direct import DictsDirect
+
+Part = Any
+"""``list[dict]``, a ``JsonPage``, a RecordBatch or Table of pyarrow, or files that go on as they are."""
+Written = tuple[list[Any], StreamError | None]
+"""The bookmark values of rows that are out, and what is wrong with the row behind them."""
+
+_PART_BYTES = 2 * 1024 * 1024  # lines that are made at once of a page of bytes or of Arrow
+_MOST_ROWS = 5000
+_MOST_MISSES = 8  # Arrow pages in a row that could not go as columns
+
+
+class StreamWriter:
+    """Shapes pages of one stream and hands them to the sink.
+
+    Args:
+        now: the clock that ``time_extracted`` is read from.
+        invoke: calls a function of the author's with what it asks for.
+        limit: so many rows go out; None: all.
+        wrote: told how many bytes went out.
+        saved, interrupted_version: see ``begin_round``.
+
+    Attributes:
+        asks_bookmarks: whether a function of the author's gives the bookmark values.
+        bookmark_from: the bookmark as the round began.
+        beyond: rows that came behind the limit. left_out: those that a post_transform function left out.
+        repeated: rows that were out already, as they are. without_value, newer: see ``count_values``.
+        hook_since: when a function of the author's was called that has not come back yet.
+    """
+
+    def __init__(
+        self,
+        planned: PlannedStream,
+        sink: Sink,
+        saved: FamilyState,
+        *,
+        now: Callable[[], dt.datetime],
+        invoke: Callable[[UserFunction, Given], Any],
+        settings: Settings,
+        limit: int | None = None,
+        wrote: Callable[[int], None] = lambda _bytes: None,
+        interrupted_version: int | None = None,
+    ) -> None:
+        spec = planned.spec
+        self._sink, self._now, self._invoke = sink, now, invoke
+        self._limit = sys.maxsize if limit is None else limit
+        # A look at a few rows is no load: it shows them.
+        form: Form = "messages" if limit is not None else form_for(sink, planned.stream, batch_enabled(planned))
+        self.asks_bookmarks = spec.bookmark is not None and planned.bookmark_key is not None
+        # Not where the function wants to know what comes below the row.
+        self._asks_each = spec.bookmark is not None and self.asks_bookmarks and "children" not in spec.bookmark.names
+        self._by_row = limit is not None or spec.post_transform is not None or self._asks_each
+        self._versions_allowed = settings.full_table_versions if spec.versions is None else spec.versions
+        own_key = planned.replication_key if spec.bookmark is None and planned.bookmark_key else None
+        self._make_shaper = partial(
+            Shaper,
+            planned.stream,
+            planned.schema,
+            key_properties=planned.key_properties,
+            key=planned.resume_key or own_key,
+            deselected=planned.deselected,
+            rules=_rules(settings, spec),
+        )
+        self._shaper = self._make_shaper()
+        # What a post_transform function sees; it may make the key.
+        self._fitter = self._make_shaper(keys_required=False) if spec.post_transform is not None else self._shaper
+        self._shapers = list({id(one): one for one in (self._fitter, self._shaper)}.values())
+        self._page = PageBuffer(planned.stream, sink, form=form, shape=self._shaper.schema, wrote=wrote)
+        self._misses = 0
+        self.hook_since: float | None = None
+        self.begin_round(planned, saved, interrupted_version)
+
+    def begin_round(self, planned: PlannedStream, saved: FamilyState, interrupted_version: int | None) -> None:
+        """A run, or another round of a tail: everything counts anew. What the shapers have learned stays.
+
+        Args:
+            saved: what the state says of the stream.
+            interrupted_version: under which an earlier run was interrupted and this one goes on.
+        """
+        self.planned = planned
+        self.beyond = self.left_out = self.repeated = self.without_value = self.newer = 0
+        self.bookmark_from = saved.bookmark(planned.tap_stream_id)
+        self._page.reset()
+        self._skipped_before = sum(shaper.bad.skipped for shaper in self._shapers)  # in earlier rounds of a tail
+        for shaper in self._shapers:
+            shaper.bad.begin_round()
+        self.versions = Versions(
+            planned,
+            self._sink,
+            saved,
+            now=self._now,
+            limited=self._limit < sys.maxsize,
+            allowed=self._versions_allowed,
+            interrupted=interrupted_version,
+        )
+
+    def open(self) -> None:
+        """SCHEMA.
+
+        Raises:
+            StreamError: files have no form for such a schema.
+        """
+        try:
+            self._sink.write(schema_of(self.planned))
+        except BatchError as error:
+            raise StreamError(self.planned.tap_stream_id, str(error)) from None
+
+    # ---- pages -----------------------------------------------------------------------------------------
+
+    def joined(self, parts: list[Part]) -> list[Part]:
+        """Parts of the stream with single JSON lines that follow each other put together."""
+        return pages.joined(parts, self.planned.spec.records_path)
+
+    def write(self, part: Part, given: Given, repeats: Repeats | None = None) -> Written:
+        """Shape what was yielded and write it.
+
+        Args:
+            given: what functions of the author's may ask for.
+            repeats: what is known of the rows of the stream (in the partition that these are of): those that went out
+                before, as they are, do not go out again. Their bookmark values count.
+
+        Returns their bookmark values, for ``observe``, and an error if a row does not fit (the rows before
+        it are written, it and those after it are not) or has no bookmark value (all are written).
+        """
+        self.versions.begin()
+        keys: list[list[Any]] = []
+        error: StreamError | None = None
+        try:
+            with contextlib.nullcontext() if repeats is None else self._once(repeats):
+                for more, error in self._steps(part, given, self._now(), repeats):
+                    keys.append(more)
+                    if error is not None:
+                        break
+        except BatchError as broken:  # which rows are in the file is not told: none of the page counts for the bookmark
+            if repeats is not None:
+                repeats.forget()
+            return [], BadRecordError(self.planned.tap_stream_id, str(broken))
+        return keys[0] if len(keys) == 1 else KeyValues.joined(keys), error
+
+    def _steps(self, part: Part, given: Given, moment: dt.datetime, repeats: Repeats | None) -> Iterator[Written]:
+        """Write a part, a step at a time."""
+        if isinstance(part, list):
+            if len(set(map(id, part))) < len(part):
+                yield [], self._same_row_again()
+            else:
+                yield self._write_rows(part, given, moment, repeats)
+        elif pages.is_passed(part):
+            yield self._pass_files(part, given, moment), None
+        elif isinstance(part, JsonPage):
+            yield from self._write_json(part, given, moment, repeats)
+        else:
+            yield from self._write_arrow(part, given, moment, repeats)
+
+    @contextlib.contextmanager
+    def _once(self, repeats: Repeats) -> Iterator[None]:
+        """Rows that are out already are known by ``repeats``, those that do not fit as well. Where nothing but such
+        rows comes, no field of theirs counts as unknown once more."""
+        rows, repeated = self.rows, self.repeated
+        before = [shaper.exact.unknown for shaper in self._shapers]
+        for shaper, unknown in zip(self._shapers, before, strict=True):
+            shaper.bad.known, shaper.exact.unknown = repeats.bad, Unknown(onto=unknown)
+        try:
+            yield
+        finally:
+            for shaper, unknown in zip(self._shapers, before, strict=True):
+                if self.rows > rows or self.repeated == repeated:
+                    unknown.merge(shaper.exact.unknown)
+                shaper.bad.known, shaper.exact.unknown = None, unknown
+
+    def _write_rows(
+        self, rows: list[dict[str, Any]], given: Given, moment: dt.datetime, repeats: Repeats | None
+    ) -> Written:
+        left = max(0, self._limit - self.rows)
+        if len(rows) > left:
+            self.beyond += len(rows) - left
+            rows = rows[:left]
+        if self.planned.spec.post_transform is not None:
+            keys, taken, error = self._transform(rows, given, moment, repeats)
+        else:
+            page = self._put(rows, moment, repeats)
+            keys, error = page.keys, page.error
+            taken = _without(range(page.taken), page.skipped) if self._asks_each else []
+        if self._asks_each:
+            keys, failed = self._ask_bookmarks([rows[i] for i in taken], given)
+            error = error or failed
+        return keys, error
+
+    def _put(self, rows: list[dict[str, Any]], moment: dt.datetime, repeats: Repeats | None) -> ShapedPage:
+        """Shape rows as a page: by columns where that surely comes to the same."""
+        out = self._page
+        out.begin(moment, self.versions.now, repeats)
+        found = self._dicts.page(rows) if out.takes_columns else None
+        if found is not None:
+            columns, keys = found
+            out.give(columns)
+            page = ShapedPage(columns.num_rows, keys)
+        else:
+            page = self._shaper.shape_to(rows, out)
+        self.repeated += out.end(page.keys)
+        return page
+
+    def _write_json(
+        self, page: JsonPage, given: Given, moment: dt.datetime, repeats: Repeats | None
+    ) -> Iterator[Written]:
+        """JSON in bytes becomes lines without becoming dicts, if it can."""
+        if page.records_path is None:
+            page = JsonPage(page.data, self.planned.spec.records_path)
+        structs = None if self._by_row else self._json.decode(page)
+        compiled = self._json.compiled if structs is not None else None
+        if structs is None or compiled is None:
+            yield from self._write_as_rows(page, given, moment, repeats)
+            return
+        step = max(1, min(_MOST_ROWS, _PART_BYTES * len(structs) // max(1, len(page.data))))
+        for first in range(0, len(structs), step):
+            part = structs[first : first + step]
+            self._page.begin(moment, self.versions.now, repeats)
+            done, keys = self._shaper.write(compiled, part, None, self._page)
+            self.repeated += self._page.end(keys)
+            yield keys, None
+            if done < len(part):  # and the rest too: the page is read once more, not once for each part of it
+                if done:
+                    self._shaper.count(rows_of(page)[first : first + done])
+                yield from self._write_as_rows(page, given, moment, repeats, first + done)
+                return
+
+    def _write_arrow(self, page: Any, given: Given, moment: dt.datetime, repeats: Repeats | None) -> Iterator[Written]:
+        """Arrow becomes columns, or lines, without becoming dicts, if it can."""
+        out = self._page
+        out.begin(moment, self.versions.now, repeats)
+        if out.takes_columns and not self._by_row and self._misses < _MOST_MISSES:
+            made = self._from_arrow(self._arrow_columns.batch, page)
+            if made is not None:
+                self._misses = 0
+                out.give(made.table)
+                yield made.keys, None
+                return
+            self._misses += 1
+        for batch in _batches(page):
+            out.begin(moment, self.versions.now, repeats)
+            made = None if self._by_row else self._from_arrow(self._arrow_lines.lines, batch, out.prefix, out.suffix)
+            if made is None:
+                yield from self._write_as_rows(batch, given, moment, repeats)
+                continue
+            out.pass_on(bytes(made.data), made.count)  # a lake cuts and searches them
+            self.repeated += out.end(made.keys)
+            yield made.keys, None
+
+    def _from_arrow(self, make: Callable[..., Any], *args: Any) -> Any:
+        """What is made of a page; None where it becomes rows, of which then nothing is noted."""
+        self._exact.unknown = Unknown(onto=self._shaper.unknown)
+        made = None
+        with contextlib.suppress(RecursionError):  # nested too deep: the way of dicts says so
+            made = make(*args)
+        if made is not None and self._exact.unknown:
+            self._shaper.unknown.merge(self._exact.unknown)
+        return made
+
+    def _write_as_rows(
+        self, page: Any, given: Given, moment: dt.datetime, repeats: Repeats | None, first: int = 0
+    ) -> Iterator[Written]:
+        """A page of bytes or of Arrow by the way of dicts. What stands before the place where it breaks goes out before
+        the error."""
+        error: StreamError | None = None
+        try:
+            rows = rows_of(page)
+        except (PageError, RecursionError) as broken:
+            rows = broken.rows if isinstance(broken, PageError) else []
+            fact = broken if isinstance(broken, PageError) else "the page is nested too deep to be read"
+            error = StreamError(self.planned.tap_stream_id, f"{self._where}: {fact}.")
+        for at in range(first, len(rows), _MOST_ROWS):
+            yield self._write_rows(rows[at : at + _MOST_ROWS], given, moment, repeats)
+        if error is not None:
+            yield [], error
+
+    # What makes lines or columns of pages; each is imported, and made, once it is needed.
+
+    @functools.cached_property
+    def _json(self) -> JsonDecoder:
+        return JsonDecoder(self._shaper.schema, self._shaper.rules)
+
+    @functools.cached_property
+    def _exact(self) -> Exact:
+        return Exact(self._shaper.strictly)
+
+    @functools.cached_property
+    def _arrow_lines(self) -> ArrowShaper:
+        from burler.pipeline.arrow_lines import ArrowShaper
+
+        shaper = self._shaper
+        return ArrowShaper(shaper.schema, self._exact, key=shaper.key, rules=shaper.rules)
+
+    @functools.cached_property
+    def _arrow_columns(self) -> ArrowDirect:
+        from burler.pipeline.arrow_direct import ArrowDirect
+
+        shaper = self._shaper
+        return ArrowDirect(shaper.schema, self._page.columns, self._exact, key=shaper.key, rules=shaper.rules)
+
+    @functools.cached_property
+    def _dicts(self) -> DictsDirect:
+        from burler.pipeline.dicts_direct import DictsDirect
+
+        shaper, held = self._shaper, self._shaper.rules.check_constraints
+        return DictsDirect(shaper.schema, self._page.columns, key=shaper.key, check_constraints=held)
+
+    @functools.cached_property
+    def _silent(self) -> Shaper:
+        """It counts and tells nothing a second time."""
+        return self._make_shaper(keys_required=False, rules=self._shaper.strictly)
+
+    @property
+    def _where(self) -> str:
+        spec = self.planned.spec
+        return f"stream '{spec.tap_stream_id}' ({spec.sync.place if spec.sync is not None else spec.place})"
+
+    def _same_row_again(self) -> StreamError:
+        return StreamError(
+            self.planned.tap_stream_id,
+            f"{self._where}: yielded one and the same dict more than once; rows wait for "
+            "their page, so each would show what was written into it last. Yield a new dict for each row.",
+        )
+
+    # ---- functions of the author's ---------------------------------------------------------------------
+
+    def _transform(
+        self, rows: list[dict[str, Any]], given: Given, moment: dt.datetime, repeats: Repeats | None
+    ) -> tuple[list[Any], list[int], StreamError | None]:
+        """Write rows through the author's post_transform function; gives the keys and the places of those that were
+        taken. What comes out is shaped once more, so that no hook can break the SCHEMA. Rows that are out already don't
+        go through it."""
+        fitted = self._fitter.fit(rows)
+        known = None if repeats is None else repeats.page_of(fitted.rows)
+        places = _without(range(len(fitted.rows)), known.repeats if known is not None else ())
+        self.repeated += len(fitted.rows) - len(places)
+        made: list[dict[str, Any]] = []
+        origin: list[int] = []
+
+        def take(i: int, out: Any) -> None:
+            if isinstance(out, dict):
+                made.append(out)
+                origin.append(places[i])
+            elif out is not None:
+                raise TypeError(f"it gives the row back, or None to leave it out, not {describe(out)}")
+
+        asked, failed = self._ask("post_transform", [fitted.rows[i] for i in places], given, take)
+        self.left_out += asked - len(made)
+        taken = places[asked] if failed is not None else len(fitted.rows)
+        page = self._put(made, moment, None)
+        error = failed or fitted.error
+        if page.error is not None:
+            taken = origin[page.taken]
+            function = self.planned.spec.post_transform
+            assert function is not None
+            place = f"as its post_transform function ({function.place}) gave it"
+            error = BadRecordError(page.error.stream, f"{place}: {page.error}")
+        if repeats is not None and known is not None:
+            out = {origin[i] for i in _without(range(page.taken), page.skipped)}
+            repeats.note(known, fitted.keys, out=out, taken=taken)
+        return fitted.keys.up_to(taken), fitted.origin[:taken], error
+
+    def _ask_bookmarks(self, rows: list[dict[str, Any]], given: Given) -> Written:
+        """The values that the author's bookmark function gives, up to the row for which it fails."""
+        keys: list[Any] = []
+        return keys, self._ask("bookmark", rows, given, lambda _i, key: keys.append(key))[1]
+
+    def _ask(
+        self, what: str, rows: list[dict[str, Any]], given: Given, take: Callable[[int, Any], None]
+    ) -> tuple[int, StreamError | None]:
+        """Call a function for each row; for how many that went well, and the error that ended it."""
+        function: UserFunction = getattr(self.planned.spec, what)
+
+        def each() -> tuple[int, StreamError | None]:
+            current: dict[str, Any] = {}
+            asked = {**given, "record": lambda: current}
+            for i, current in enumerate(rows):  # noqa: B007  the lambda reads it
+                self.hook_since = time.monotonic()
+                try:
+                    take(i, self._invoke(function, asked))
+                except (Exception, SystemExit) as error:
+                    name = self.planned.tap_stream_id
+                    fact = f"stream '{name}': its {what} function ({function.place}) failed: {short(error)}"
+                    failed = StreamError(name, fact)
+                    failed.__cause__ = error
+                    return i, failed
+                finally:
+                    self.hook_since = None
+            return len(rows), None
+
+        result: tuple[int, StreamError | None] = call_bound(given["stream"](), each)
+        return result
+
+    def ask_bookmark(self, row: Mapping[str, Any], children: Any, given: Given) -> list[Any]:
+        """The value that the author's bookmark function gives for one row, as a list of one.
+
+        Raises:
+            StreamError: the function failed.
+        """
+        keys, error = self._ask_bookmarks([dict(row)], {**given, "children": lambda: children or {}})
+        if error is not None:
+            raise error
+        return keys
+
+    def key_of(self, row: Mapping[str, Any], given: Given) -> Any:
+        """The bookmark value of one row that is out, as it stands in the state; UNSET if it can't be told."""
+        keys = self.ask_bookmark(row, None, given) if self._asks_each else self._silent.fit([dict(row)]).keys
+        return spelled(keys, 0) if keys else msgspec.UNSET
+
+    # ---- files (burler.batch_files) --------------------------------------------------------------------
+
+    def take_files(self, files: Any, run: StreamRun) -> Any:
+        """Files that user code yields: what stands for those that go on as they are, or an iterator of their pages.
+
+        Raises:
+            FileError: they are not there, or not what they should be. StreamError: a bookmark is said of them, and the
+                stream has none.
+        """
+        planned = self.planned
+        spec, may_have_one = planned.spec, planned.metadata.get((), {}).get("valid-replication-keys")
+        # A catalog may have a stream read without its replication key; then it plays no part, like those of rows.
+        keeps_one = spec.replication_key is not None or may_have_one or planned.replication_key or planned.resume_key
+        if files.bookmark is not msgspec.UNSET and not keeps_one:
+            raise StreamError(
+                spec.tap_stream_id,
+                f"{self._where}: batch_files(bookmark=...) needs a stream with a "
+                "replication_key, and this one has none: no state would hold the bookmark.\n"
+                "  Declare the replication_key, or leave bookmark= out.",
+            )
+        try:
+            return self._intake.take(files, run)
+        except BatchError as error:  # of the source's files, and so of its stream
+            raise FileError(str(error)) from None
+
+    @functools.cached_property
+    def _intake(self) -> Intake:
+        from burler.batch.source_intake import Intake
+
+        rows_needed = "its bookmark function looks at the rows" if self.asks_bookmarks else None
+        if self.planned.spec.post_transform is not None:
+            rows_needed = "a hook is called for its rows"
+        config = batch_config_of(self._sink) if self._page.form != "messages" else None
+        return Intake(config=config, rows_needed=rows_needed)
+
+    def _pass_files(self, files: Any, given: Given, moment: dt.datetime) -> list[Any]:
+        """Write files that go on as they are; gives the bookmark that the author has said for them, which counts as
+        that of a row."""
+        stream, version = self.planned.stream, self.versions.now
+        config = batch_config_of(self._sink)
+        dialect = "both" if config is None else config.dialect
+        batches = files.batches(stream, time_extracted=moment, version=version, dialect=dialect)
+        self._page.pass_files(batches, rows=files.count, size=files.size_bytes)
+        key = self.planned.resume_key or self.planned.replication_key
+        if key is None or files.bookmark is msgspec.UNSET:
+            return []
+        return [self.key_of({key: files.bookmark}, given)]
+
+    # ---- what is out -----------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> int:
+        """Rows that are out."""
+        return self._page.rows
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that are out."""
+        return self._page.bytes
+
+    @property
+    def room(self) -> int:
+        """How many rows may go out yet."""
+        return max(0, self._limit - self._page.rows)
+
+    def count_values(self, *, without: int, newer: int) -> None:
+        """Count rows that have no value of the bookmark's key, and rows beyond the bookmark that the stream began
+        with."""
+        self.without_value += without
+        self.newer += newer
+
+    @property
+    def skipped(self) -> int:
+        """Rows of this round that were left out: by a post_transform function, or because they did not fit."""
+        return self.left_out + sum(shaper.bad.skipped for shaper in self._shapers) - self._skipped_before
+
+    @property
+    def remarked(self) -> int:
+        """How much there is to say in ``remarks``, so far."""
+        return self.without_value + sum(one.bad.skipped + one.bad.nulled + one.unknown.total for one in self._shapers)
+
+    def remarks(self) -> Remarks:
+        """Rows that no bookmark can follow, rows that did not fit, fields that no schema knows."""
+        unknown = Unknown()
+        for shaper in self._shapers:
+            unknown.merge(shaper.unknown)
+        unfit = [one.bad for one in self._shapers if one.bad.skipped + one.bad.nulled]
+        return Remarks(
+            rows=self.rows,
+            without_key=self.without_value,
+            key=self.planned.resume_key or self.planned.bookmark_key,
+            unfit=tuple(UnfitRows(bad.skipped, bad.nulled, dict(bad.fields)) for bad in unfit),
+            dropped=unknown.fields,
+            further=unknown.further,
+        )
+
+
+def _batches(page: Any) -> Iterator[Any]:
+    """A table or a batch in batches of some megabyte."""
+    rows = page.num_rows
+    step = max(1, min(_MOST_ROWS, _PART_BYTES * rows // max(1, page.nbytes)))
+    if hasattr(page, "to_batches"):
+        yield from (batch for batch in page.to_batches(max_chunksize=step) if batch.num_rows)
+        return
+    for first in range(0, rows, step):
+        yield page.slice(first, step)
+
+
+def _without(places: Iterable[int], left_out: Iterable[int]) -> list[int]:
+    """The places that are not left out."""
+    dropped = set(left_out)
+    return [place for place in places if place not in dropped]
+
+
+def _rules(settings: Settings, spec: StreamSpec) -> Rules:
+    """How strict shaping is: what the operator says comes before what the stream's author says."""
+    held = settings.check_constraints if settings.check_constraints is not None else spec.check_constraints
+    return Rules(
+        on_bad_record=settings.on_bad_record or spec.on_bad_record or "error",
+        max_bad_records=settings.max_bad_records,
+        on_nan=settings.on_nan,
+        check_constraints=held is not False,
+    )
+
+
+def schema_of(planned: PlannedStream) -> Schema:
+    """The SCHEMA message of a planned stream."""
+    bookmarks = (planned.replication_key,) if planned.replication_key else ()
+    return Schema(planned.stream, planned.schema, planned.key_properties, bookmarks)
