@@ -22,7 +22,7 @@ from burler.engine.catalog.plan import PlannedRun, make_plan
 from burler.engine.run.session import Session
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import Engine, SyncResult, write_schemas
-from burler.engine.run.unread import unread
+from burler.engine.state.ledger import unread
 from burler.engine.tail.settings import check
 from burler.errors import ConfigError, DeclarationError, UsageError
 from burler.events import Events, Listener, RunBegan, RunEnded, Status

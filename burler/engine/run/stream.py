@@ -117,8 +117,7 @@ class SyncRun:
             ends_unsorted=spec.on_unsorted == "end_of_sync",
         )
         planned = self.line.planned
-        return FamilyState(
-            engine.state,
+        return engine.ledger.family(
             self.line.family,
             first={
                 name: planned[name].first_bookmark(start_date) if name in planned else start_date
@@ -126,7 +125,6 @@ class SyncRun:
             },
             is_partitioned=spec.partitions is not None,
             order=order if spec.partition_order == "asc" and engine.part is None else None,
-            writes=engine.limit is None,
         )
 
     def task(self, **partition: Any) -> Task:
@@ -200,7 +198,7 @@ class SyncRun:
                 engine.note_syncing()
                 self._state_at_start = msgspec.json.encode(engine.state)
             if self._forgot:
-                engine.states.write()
+                engine.say_state()
         status: Status = "unfinished"  # what comes out of a worker ends the whole run
         try:
             self._run_workers()
@@ -295,7 +293,7 @@ class SyncRun:
         if self.kept is not None:
             self.kept.since = self.since_rows, self._since_pages, self._since
         if self.source_changed or any(writer.versions.activated for writer in self.writers.values()):
-            self.engine.states.note()
+            self.engine.ledger.note()
         self.engine.sink.flush()
 
     # ---- tasks (under the engine's lock) ---------------------------------------------------------------
@@ -456,7 +454,7 @@ class SyncRun:
         since = Since(self.since_rows, seconds, self._since_pages)
         waited = since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS
         soon = self.kept is None and waited and (self._ended_tasks > 0 or self.source_changed)
-        if (soon or pace.is_due(self, since)) and self.engine.states.has_room():
+        if (soon or pace.is_due(self, since)) and self.engine.ledger.has_room():
             self.save_state()
 
     def save_state(self, *, between: bool = False) -> None:
@@ -467,10 +465,8 @@ class SyncRun:
             return
         for task in self.open_tasks:
             self.tasks.save(task)
-        if between:
-            engine.states.write_between()
-        else:
-            engine.states.write()
+        if not (between and engine.ledger.puts_off()):
+            engine.say_state()
         self.counts_from_here()
 
     def counts_from_here(self) -> None:

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from burler.clock import Clock
 from burler.engine.acknowledge import Acknowledgements
 from burler.engine.catalog.batch_settings import batch_enabled
@@ -25,19 +27,19 @@ from burler.engine.run.guarded import GuardedSink
 from burler.engine.run.partitions import GivenPartition
 from burler.engine.run.session import Session
 from burler.engine.run.signals import Stopper
-from burler.engine.run.states import States
 from burler.engine.run.stream import SyncRun
 from burler.engine.run.timer import Timer
 from burler.engine.run.workers import Crew, stopper_here
 from burler.engine.run.writing import FATAL
+from burler.engine.state.ledger import Ledger
 from burler.engine.tail.kept import Kept
 from burler.engine.tail.tail import Tail
 from burler.engine.writer.writer import schema_of
 from burler.errors import StreamError
-from burler.events import Events, Failed
+from burler.events import Events, Failed, StateWritten
 from burler.settings import Settings
-from burler.singer import state as st
 from burler.singer.catalog import Catalog
+from burler.singer.messages import State
 from burler.sinks.base import Sink, form_for
 
 logger = logging.getLogger(__name__)
@@ -82,10 +84,12 @@ class Engine:
         self.plan = plan
         self.sink: Sink = GuardedSink(sink, self)
         self.catalog = catalog
-        self.state = st.check_state(state)
         self.settings = settings or Settings()
         self.stopper = stopper or Stopper()
         self.clock = clock or Clock()
+        always = self.settings.tail and limit is None
+        self.ledger = Ledger(state, self.clock, always=always, writes=limit is None)
+        self.state = self.ledger.document
         self.now = now or self.clock.now
         self.limit = limit
         self.replan = replan
@@ -96,7 +100,6 @@ class Engine:
         self.running: list[SyncRun] = []
         self.broken = False
         self.events = events or Events()
-        self.states = States(self)
         self.acknowledgements = Acknowledgements(
             session,
             plan,
@@ -136,8 +139,8 @@ class Engine:
             with self.lock:
                 if tail is not None and self.stopper.failure is None:
                     self.write_state()  # before anything is said: whoever reads stderr may be slow
-                elif not self.stopper.requested or self.states.is_put_off:
-                    self.states.write()
+                elif not self.stopper.requested or self.ledger.is_put_off:
+                    self.say_state()
                 if self.stopper.failure is not None:
                     raise self.stopper.failure
             complete = True
@@ -253,8 +256,17 @@ class Engine:
             for task in run.open_tasks:
                 run.tasks.save(task)
             run.counts_from_here()
-        self.states.write()
+        self.say_state()
         self.sink.settle()
+
+    def say_state(self) -> None:
+        """STATE, if it says anything new."""
+        self.note_syncing()
+        value = self.ledger.snapshot()
+        if value is not None:
+            self.sink.write(State(msgspec.json.decode(value)))
+            self.ledger.is_out(value)
+            self.events.tell(StateWritten(len(value)))
 
     def _leave(self) -> None:
         """User code does not come to its end although the run is to: the last STATE goes out all the same, and the
@@ -307,15 +319,11 @@ class Engine:
     def note_syncing(self) -> None:
         """Note in the state which stream the run is in, unless the settings say not to: the first that has
         not come to its end."""
-        if self.limit is not None:
-            return
-        if self.settings.tail:  # its rounds are of all streams
-            st.set_currently_syncing(self.state, None)
-            return
         name = self.running[0].at if self.running else None
         if name is None and self._waiting and not self.closed:
             name = self._waiting[0].spec.tap_stream_id
-        st.set_currently_syncing(self.state, name if self.settings.currently_syncing else None)
+        # Rounds of a tail are of all streams.
+        self.ledger.note_syncing(name if self.settings.currently_syncing and not self.settings.tail else None)
 
 
 def write_schemas(plan: tuple[PlannedRun, ...], sink: Sink) -> None:

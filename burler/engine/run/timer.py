@@ -36,7 +36,7 @@ class Timer(threading.Thread):
         while not self._over.wait(self._until_due(period)):
             count += 1
             whole = count % every == 0
-            if not whole and not engine.running and engine.states.uncovered_since is None:
+            if not whole and not engine.running and engine.ledger.uncovered_since is None:
                 continue  # nothing can be due
             with engine.lock:
                 if self._over.is_set() or engine.stopper.failure is not None:

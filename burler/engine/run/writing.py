@@ -181,7 +181,7 @@ class Writing:
     def drop_source(self, task: Task, stream: str) -> None:
         """What was saved of a source no longer counts."""
         task.drop_sources(stream)
-        if self._engine.states.is_small:
+        if self._engine.ledger.is_small:
             self._sync.save_state()
         else:  # of thousands of partitions each would write all of them: it goes with the next one that is due
             self._sync.source_changed = True

@@ -1,15 +1,21 @@
-"""What the state says of a family of streams: where a run begins, and what is put into it as the run goes on.
+"""The state of a run: what it says of each family of streams, what is put into it as the run goes on, and when a STATE
+is worth its line.
 
-Whatever a run writes into its state document goes through ``FamilyState``, under the lock of the run.
+Whatever a run writes into its state document goes through the ``Ledger``, under the lock of the run. There is one state
+for the whole run: each STATE says what is safe of all streams.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from burler.clock import Clock
+from burler.engine.catalog.plan import PlannedRun
 from burler.engine.family import Family
 from burler.engine.state.coverage import ChildCoverage
 from burler.engine.state.ordered import FlatBookmark, OrderedPartitions, PartitionOrder
@@ -21,19 +27,129 @@ from burler.singer.state import (
     COVERS,
     FULL_TABLE,
     PARENT_BOOKMARK,
+    PARTITIONS,
     POSITION,
+    RESERVED,
     SOURCES,
     VERSION,
     State,
+    check_state,
     covers_of,
     entry_of,
     get_version,
     partitions_of,
     put,
+    set_currently_syncing,
     value_of,
 )
 
 Entries = Sequence[Mapping[str, Any]]
+
+_BIG_STATE = 1024  # bytes of a STATE's value, from which on it is spaced between small streams
+_TIMES = 4
+_LATEST_SECONDS = 60.0
+_SOON_SECONDS = 5.0  # the longest that such a STATE is put off
+_OURS = {VERSION, *RESERVED}
+_SDK = "replication_key_value"
+_SHOWN = 3
+
+
+class Ledger:
+    """The state document of a run, and which of it is out.
+
+    Args:
+        state: what the run begins with; it is copied.
+        always: a tail's, where each STATE covers what came since, also where it says the same.
+        writes: False: a run that leaves rows out on purpose. Nothing is put into the state, and there is no STATE.
+
+    Attributes:
+        document: what is safe to say of all streams now.
+        size: bytes of the last STATE's value; before the first one, of the state that the run was given.
+        bytes_since: bytes of records since the last STATE.
+        uncovered_since: when the first record went out that no STATE covers, by the clock; None if there is none.
+        is_put_off: a stream has ended since the last STATE, and its STATE was put off.
+    """
+
+    def __init__(self, state: State | None, clock: Clock, *, always: bool = False, writes: bool = True) -> None:
+        self.document = check_state(state)
+        self._clock, self._always, self._writes = clock, always, writes
+        given = msgspec.json.encode(self.document)
+        # Where nothing comes in a tail, there is nothing to say (tail-mode proposal: "assuming 1 or more records").
+        self._out: bytes | None = given if always else None
+        self._out_at = clock.monotonic()
+        self.size = len(given) if self.document else 0
+        self.bytes_since = 0
+        self.uncovered_since: float | None = None
+        self.is_put_off = False
+
+    # ---- the document ----------------------------------------------------------------------------------
+
+    def family(self, family: Family, **more: Any) -> FamilyState:
+        """The part of one family; see ``FamilyState``."""
+        return FamilyState(self.document, family, writes=self._writes, **more)
+
+    def note_syncing(self, stream: str | None) -> None:
+        """Say which stream the run is in; None: none."""
+        if self._writes:
+            set_currently_syncing(self.document, stream)
+
+    def place_of(self, streams: Collection[str]) -> bytes:
+        """Where streams stand, to see whether they get on: what the state says, but for versions."""
+        entries = [entry_of(self.document, name) for name in streams]
+        return msgspec.json.encode([{key: entry[key] for key in entry if key != VERSION} for entry in entries])
+
+    def forget(self, streams: Collection[str]) -> None:
+        """Take away what the state says of streams, but for the versions that targets have."""
+        for name in streams:
+            for key in [key for key in entry_of(self.document, name) if key != VERSION]:
+                put(self.document, name, key, None)
+
+    # ---- when a STATE comes ----------------------------------------------------------------------------
+
+    def add(self, count: int) -> None:
+        """So many bytes of records were written."""
+        self.bytes_since += count
+        self.note()
+
+    def note(self) -> None:
+        """There is something that no STATE covers: a record, or what else a STATE would say anew."""
+        if self.uncovered_since is None:
+            self.uncovered_since = self._clock.monotonic()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a STATE costs next to nothing."""
+        return self.size <= _BIG_STATE
+
+    def has_room(self) -> bool:
+        """Whether the records since the last STATE outweigh its line: a big one several times, since making it takes
+        time, too; in a slow stream, whether long enough has passed."""
+        wanted = self.size if self.is_small else _TIMES * self.size
+        return self.bytes_since >= wanted or (self.bytes_since > 0 and self._seconds_since() >= _LATEST_SECONDS)
+
+    def puts_off(self) -> bool:
+        """Whether a STATE between two streams waits. Where there are thousands of small ones and the line is big, it
+        does until the rows since the last one outweigh it or some time has passed; the run's last STATE always comes.
+        """
+        self.is_put_off = not (self.is_small or self.has_room() or self._seconds_since() >= _SOON_SECONDS)
+        return self.is_put_off
+
+    def _seconds_since(self) -> float:
+        return self._clock.monotonic() - self._out_at
+
+    def snapshot(self) -> bytes | None:
+        """The value of a STATE that says what is safe now; None: none is wanted, since the last one says the same."""
+        if not self._writes:
+            return None
+        self.is_put_off = False
+        encoded = msgspec.json.encode(self.document)
+        anyway = self._always and self.uncovered_since is not None
+        return encoded if encoded != self._out or anyway else None
+
+    def is_out(self, snapshot: bytes) -> None:
+        """A STATE with this value was written."""
+        self._out, self.size = snapshot, len(snapshot)
+        self._out_at, self.bytes_since, self.uncovered_since = self._clock.monotonic(), 0, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,3 +450,38 @@ def _interrupted(state: State, family: Family) -> Interrupted | None:
             return None
         versions[name] = version
     return Interrupted(found[key], versions)
+
+
+def unread(plan: Iterable[PlannedRun], own: Container[str], state: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each stream with a bookmark of which the state holds something, but not under a name that burler
+    reads: a state of the Singer SDK, or of a tap that named its bookmark otherwise. One for a state that
+    knows no stream of the tap.
+
+    Args:
+        own: the names of all streams that the tap has.
+    """
+    there = list(state.get("bookmarks") or ())
+    if there and not any(name in own for name in there):
+        yield (
+            f"the state holds {_some(there)} and no stream of this tap: every stream begins anew. Is it the state of "
+            "another tap?"
+        )
+    for stream in (stream for planned in plan for stream in planned.streams):
+        key = stream.bookmark_key
+        entry = entry_of(state, stream.tap_stream_id)
+        strange = sorted(set(entry) - _OURS)
+        if key is None or key in entry or not strange or entry.keys() & {PARTITIONS, POSITION}:
+            continue
+        yield (
+            f"stream '{stream.tap_stream_id}': the state holds {_some(strange)} of it and no '{key}', so the stream "
+            "begins anew."
+            + (
+                " The Singer SDK writes such states; its page in the docs converts them."
+                if _SDK in entry
+                else f" If one of these is its bookmark, name it '{key}' in the state."
+            )
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

@@ -133,7 +133,7 @@ def writer_of(sync: SyncRun, stream: PlannedStream) -> StreamWriter:
         invoke=partial(engine.session.invoke, stream=name),
         settings=engine.settings,
         limit=engine.limit,
-        wrote=engine.states.add,
+        wrote=engine.ledger.add,
         interrupted_version=version,
     )
     if kept is not None:

@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from burler import logs
 from burler.engine.catalog.plan import PlannedRun
 from burler.engine.run.stream import SyncRun
@@ -16,7 +14,6 @@ from burler.engine.tail.retries import is_connection
 from burler.engine.tail.sources import MOST_OFTEN_SECONDS, Source
 from burler.errors import BurlerError, PartialError
 from burler.events import RoundEnded, Status
-from burler.singer import state as st
 
 if TYPE_CHECKING:
     from burler.engine.run.sync import Engine, SyncResult
@@ -43,7 +40,7 @@ class Rounds:
         """One round of a source; whether it was a good one. ``generation``: that of the thread."""
         engine = self._engine
         begun = engine.clock.monotonic()
-        before = _place_of(engine, planned) if planned.pushes else b""
+        before = self._place_of(planned) if planned.pushes else b""
         rows: dict[str, int] = {}
         errors: dict[str, BaseException] = {}
 
@@ -61,7 +58,7 @@ class Rounds:
                 self._result.rows[name] = self._result.rows.get(name, 0) + count
         # It has come further, or was connected for long and had nothing to say.
         moved = planned.pushes and (
-            _place_of(engine, planned) != before or seconds > max(_LONG_SECONDS, source.tries.wait)
+            self._place_of(planned) != before or seconds > max(_LONG_SECONDS, source.tries.wait)
         )
         status = self._settle(source, planned, run, rows, errors, began=begun, moved=moved)
         next_at = None if source.due == math.inf else source.due
@@ -70,6 +67,10 @@ class Rounds:
         names = tuple(one.tap_stream_id for one in planned.streams)
         engine.events.tell(RoundEnded(source.name, names, status, source.tries.failures, next_at))
         return status == "succeeded"
+
+    def _place_of(self, planned: PlannedRun) -> bytes:
+        with self._engine.lock:
+            return self._engine.ledger.place_of([one.tap_stream_id for one in planned.streams])
 
     def _settle(
         self,
@@ -143,7 +144,7 @@ class Rounds:
                 source.name,
             )
             with engine.lock:
-                _forget(engine, source.planned)
+                engine.ledger.forget([one.tap_stream_id for one in source.planned.streams])
             source.kept.forget()
             source.due = now
             return
@@ -163,23 +164,6 @@ class Rounds:
         logger.warning(
             "stream '%s': failure %d%s in a row, tried again in %.1f s: %s", source.name, tries.failures, of, wait, told
         )
-
-
-def _place_of(engine: Engine, planned: PlannedRun) -> bytes:
-    """Where a line of streams stands, to see whether it gets on: what the state says, but for versions."""
-    with engine.lock:
-        entries = [dict(st.entry_of(engine.state, one.tap_stream_id)) for one in planned.streams]
-        for entry in entries:
-            entry.pop(st.VERSION, None)
-        return msgspec.json.encode(entries)
-
-
-def _forget(engine: Engine, planned: PlannedRun) -> None:
-    """Take away what the state says of a line of streams, but for the versions that targets have."""
-    for stream in planned.streams:
-        entry = st.entry_of(engine.state, stream.tap_stream_id)
-        for key in [key for key in entry if key != st.VERSION]:
-            st.put(engine.state, stream.tap_stream_id, key, None)
 
 
 def _told(stream: str, error: BaseException) -> str:

@@ -321,7 +321,7 @@ class Tail:
     @property
     def state_due(self) -> float | None:
         """When the next STATE comes at the latest; None where there is nothing that none covers."""
-        since = self.engine.states.uncovered_since
+        since = self.engine.ledger.uncovered_since
         return None if since is None else since + self._settings.state_message_min_interval_ms / 1000
 
     def tick(self, *, whole: bool) -> None:
