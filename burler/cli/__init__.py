@@ -8,7 +8,7 @@ What to open for what:
     helping, completing, completion   help, and words that are misspelt; what a shell offers; its script
     process, common                   stdout, errors and exit codes; catalog and state files
     about, delivery, delivery_tail, meltano  ``--about``; what a stream promises; Meltano's definition of the tap
-    live, live_painters, progress     a tail on a terminal: the drawing, table or line; how far long work has come
+    live, progress                    a tail on a terminal: its table; how far long work has come
     exposing                          numbers for Prometheus
     lakes, lakes_common               ``burler lake``: the group, the store's options
     lake_care, lake_tables            ``lake ls``, ``check``, ``compact``, ``vacuum`` ...; tables, sizes, ages

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import socket
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -192,20 +190,9 @@ def _served(port: int, client: Any, collector: Collector) -> Iterator[None]:
     try:
         yield
     finally:
-        _end(server, thread)
-
-
-def _end(server: Any, thread: threading.Thread) -> None:
-    """End the server now: left alone, it looks only twice a second whether it is to end."""
-    ending = threading.Thread(target=server.shutdown, name="burler-metrics-end", daemon=True)
-    ending.start()
-    limit = time.monotonic() + _LEAVE_SECONDS
-    while ending.is_alive() and time.monotonic() < limit:
-        with contextlib.suppress(OSError):
-            socket.create_connection((HOST, server.server_port), timeout=1).close()
-        ending.join(0.05)
-    server.server_close()
-    thread.join(_LEAVE_SECONDS)
+        server.shutdown()
+        server.server_close()
+        thread.join(_LEAVE_SECONDS)
 
 
 class _Writer(threading.Thread):

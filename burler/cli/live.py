@@ -1,12 +1,14 @@
-"""What a tail, or other long work, is doing, on a terminal: drawn anew below the log, on stderr.
+"""What a tail, or other long work, is doing, on a terminal: drawn by rich, anew below the log, on stderr.
 
-With rich there is a table in colour; without it one line. Messages are never touched, and the cursor is never hidden: a
-process that is killed leaves a terminal that works.
+Without rich nothing is drawn. Messages are never touched, and the cursor is never hidden: a process that is killed
+leaves a terminal that works.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
+import importlib.util
 import io
 import logging
 import os
@@ -16,7 +18,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from burler.cli.live_painters import Painter, painter_for
 from burler.report.frame import Line, frame
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _DRAW_SECONDS = 1.0
 _LEAVE_SECONDS = 2.0  # a terminal that takes nothing (Ctrl-S) must not hold up the end
 _PAUSE_SECONDS = 5.0  # not drawn for so long, the process has stood still, and others may have written
 _SIZE = (80, 24)
+_LINE_UP = "\r\x1b[2K\x1b[1A"
 Lines = Callable[[int, int], list[Line]]
 """Width and height -> what to draw."""
 
@@ -88,6 +90,52 @@ class Above(io.TextIOBase):
         return self.file.buffer
 
 
+class Drawing:
+    """Lines below all that is written to a terminal.
+
+    Raises:
+        ImportError: there is no rich, or one that does not fit.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        console, live, text = (importlib.import_module(f"rich.{name}") for name in ("console", "live", "text"))
+
+        class Console(console.Console):  # type: ignore[misc, name-defined]
+            def show_cursor(self, show: bool = True) -> bool:
+                """It stays: nobody would bring it back if the process were killed."""
+                return False
+
+        self._text, self._group = text.Text, console.Group
+        self._plain = no_colour()  # rich itself leaves bold and dim
+        self._console = Console(file=file, highlight=False, markup=False, emoji=False)
+        self._live = live.Live(
+            console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
+        self._file, self._shown = file, list[Line]()
+        self._live.start()
+
+    def draw(self, lines: list[Line], width: int, height: int) -> None:
+        """These lines in the place of those before."""
+        # A terminal that has become narrower has broken lines in two: rich does not know of the second halves.
+        self._file.write(_LINE_UP * sum(max(len(line.text) - 1, 0) // width for line in self._shown))
+        self._shown = lines
+        self._console.size = (width, height)
+        texts = [
+            self._text(line.text, style="" if self._plain else line.style, no_wrap=True, overflow="crop")
+            for line in lines
+        ]
+        # The last one is empty: there the cursor stands, at the beginning of a line.
+        self._live.update(self._group(*texts, self._text("")), refresh=True)
+
+    def above(self, text: str) -> None:
+        """Text that stays, above the lines."""
+        self._console.print(self._text(text), soft_wrap=True)
+
+    def close(self) -> None:
+        """Take the lines away."""
+        self._live.stop()
+
+
 class Display(threading.Thread):
     """Draws the state of a run once a second, until ``leave``. A terminal that is gone ends the drawing, not the run.
 
@@ -98,7 +146,7 @@ class Display(threading.Thread):
     def __init__(self, lines: Lines, file: TextIO) -> None:
         super().__init__(name="burler-live", daemon=True)
         self._lines, self._file = lines, file
-        self._painter: Painter | None = None
+        self._drawing: Drawing | None = None
         self._drawn = 0.0
         self.lock = threading.RLock()
         self._over = threading.Event()
@@ -112,8 +160,8 @@ class Display(threading.Thread):
             if self._over.wait(_DRAW_SECONDS):
                 break
         with self.lock, contextlib.suppress(OSError, ValueError):
-            if self._painter is not None and not self._broken:
-                self._painter.close()
+            if self._drawing is not None and not self._broken:
+                self._drawing.close()
             self._broken = True
 
     def draw(self) -> None:
@@ -123,28 +171,28 @@ class Display(threading.Thread):
             # A line as wide as the terminal would make some of them begin another one.
             lines = self._lines(width - 1, height - 1)
             with self.lock:
-                painter = self._painter_now() if lines and not self._asking else None
-                if painter is not None:
-                    painter.draw(lines, width, height)
+                drawing = self._drawing_now() if lines and not self._asking else None
+                if drawing is not None:
+                    drawing.draw(lines, width, height)
         except (Exception, SystemExit):  # the terminal is gone, or rich is not what we know
             self._broken = True
             logger.debug("live table", exc_info=True)
 
-    def _painter_now(self) -> Painter | None:
+    def _drawing_now(self) -> Drawing | None:
         now, before = time.monotonic(), self._drawn
         self._drawn = now
         if not _is_in_front(self._file):
-            self._painter = None
-        elif self._painter is None or now - before > _PAUSE_SECONDS:
-            self._painter = painter_for(self._file)
-        return self._painter
+            self._drawing = None
+        elif self._drawing is None or now - before > _PAUSE_SECONDS:
+            self._drawing = Drawing(self._file)
+        return self._drawing
 
     def ask(self, text: str) -> None:
         """Text that somebody answers on the same line: nothing is drawn until another line has come."""
         with self.lock, contextlib.suppress(OSError, ValueError):
-            if self._painter is not None and not self._broken:
-                self._painter.close()
-            self._painter, self._asking = None, True
+            if self._drawing is not None and not self._broken:
+                self._drawing.close()
+            self._drawing, self._asking = None, True
             self._file.write(text)
             self._file.flush()
 
@@ -153,8 +201,8 @@ class Display(threading.Thread):
         with self.lock:
             self._asking = False
             try:
-                if self._painter is not None and not self._broken:
-                    self._painter.above(text)
+                if self._drawing is not None and not self._broken:
+                    self._drawing.above(text)
                     return
             except (Exception, SystemExit):
                 self._broken = True
@@ -209,10 +257,18 @@ def drawn(lines: Lines, *, stdout_on_terminal: bool) -> Iterator[bool]:
 
 def is_wanted(file: TextIO | None) -> bool:
     """Whether somebody sees what is drawn."""
-    redirected = bool(os.environ.get("LOGGING_CONF_FILE"))
     return (
-        is_terminal(file) and not redirected and os.environ.get("TERM") != "dumb" and logger.isEnabledFor(logging.INFO)
+        is_terminal(file)
+        and not os.environ.get("LOGGING_CONF_FILE")
+        and os.environ.get("TERM") != "dumb"
+        and logger.isEnabledFor(logging.INFO)
+        and importlib.util.find_spec("rich") is not None
     )
+
+
+def no_colour() -> bool:
+    """Whether ``NO_COLOR`` asks for none; empty is as not set."""
+    return bool(os.environ.get("NO_COLOR"))
 
 
 def is_terminal(file: TextIO | None) -> bool:

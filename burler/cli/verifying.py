@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from burler import logs
 from burler.cli import common, process
-from burler.cli.live import is_terminal
-from burler.cli.live_painters import no_colour
+from burler.cli.live import is_terminal, no_colour
 from burler.errors import AppError, StorageError, UsageError
 from burler.spec.choice import Choice, check_choice
 from burler.spec.table import RULES

@@ -27,9 +27,11 @@ def frame(name: str, streams: Sequence[StreamView], run: RunView, *, width: int,
 
     Where there is no room for all streams, the worst come first: failed, failing, far behind, busy.
     """
+    if not streams:
+        return []  # what is to be read is not known yet
     head = Line(status_line(name, streams, run)[:width], "bold")
     room = height - _AROUND
-    if room < 2 or not streams:
+    if room < 2:
         return [head]
     errors = _errors(streams, width)[: min(_ERRORS, max(room - 2, 0))]
     room -= len(errors)

@@ -1,4 +1,4 @@
-"""A tail on a terminal: a table, or one line, below the log; gone when the run is over."""
+"""A tail on a terminal: a table below the log; gone when the run is over."""
 
 from __future__ import annotations
 
@@ -89,17 +89,16 @@ def tail(
             process.stdout.close()
 
 
-@pytest.mark.parametrize(("number", "rich"), [(signal.SIGTERM, True), (signal.SIGINT, False)])
-def test_a_tail_that_is_told_to_stop_leaves_its_log_and_whole_messages(tmp_path: Path, number: int, rich: bool):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_tail_that_is_told_to_stop_leaves_its_log_and_whole_messages(tmp_path: Path, number: int):
     terminal = Terminal(120, 40)
-    with tail(tmp_path, terminal, rich=rich) as process:
+    with tail(tmp_path, terminal) as process:
         shown = terminal.wait(lambda lines: any(line.startswith(HEAD) for line in lines))
         assert "printed by the tap" in shown
-        if rich:
-            at = next(at for at, line in enumerate(shown) if line.startswith(HEAD))
-            assert shown[at + 1].split()[:4] == ["stream", "status", "rows", "rows/s"]
-            table = " ".join(terminal.wait(lambda lines: any(line.startswith("users: ") for line in lines))[at:])
-            assert "rows  " in table and "users  " in table and "ValueError: no luck" in table
+        at = next(at for at, line in enumerate(shown) if line.startswith(HEAD))
+        assert shown[at + 1].split()[:4] == ["stream", "status", "rows", "rows/s"]
+        table = " ".join(terminal.wait(lambda lines: any(line.startswith("users: ") for line in lines))[at:])
+        assert "rows  " in table and "users  " in table and "ValueError: no luck" in table
         process.send_signal(number)
         assert process.wait(30) == 0
         process.reader.join()
@@ -112,19 +111,17 @@ def test_a_tail_that_is_told_to_stop_leaves_its_log_and_whole_messages(tmp_path:
     assert "word " * 60 + "[bold]:smile:" in whole
     told = [line[25:] for line in shown if line.endswith(".") and line[25:].startswith(("WARNING a", "WARNING b"))]
     assert len(told) == len(set(told)) == 60
-    assert rich or b"\x1b" not in terminal.raw
-    assert (b"\x1b[31m" in terminal.raw) is rich and b"\x1b[?25" not in terminal.raw  # the cursor is never hidden
+    assert b"\x1b[31m" in terminal.raw and b"\x1b[?25" not in terminal.raw  # the cursor is never hidden
     seen = process.seen
     assert b"\x1b" not in b"".join(seen)
     assert all(line.startswith(b'{"type":"') and line.endswith(b"}\n") for line in seen)
     assert seen[-1].startswith(b'{"type":"STATE"')
 
 
-@pytest.mark.parametrize("rich", [True, False])
-def test_a_tail_that_is_killed_leaves_a_cursor_at_the_beginning_of_a_line(tmp_path: Path, rich: bool):
+def test_a_tail_that_is_killed_leaves_a_cursor_at_the_beginning_of_a_line(tmp_path: Path):
     """And no colours where somebody wants none."""
     terminal = Terminal(120, 40)
-    with tail(tmp_path, terminal, rich=rich, env={"NO_COLOR": "1"}) as process:
+    with tail(tmp_path, terminal, env={"NO_COLOR": "1"}) as process:
         terminal.wait(lambda lines: any(line.startswith(HEAD) for line in lines))
         time.sleep(0.2)
         process.kill()
@@ -135,12 +132,12 @@ def test_a_tail_that_is_killed_leaves_a_cursor_at_the_beginning_of_a_line(tmp_pa
     terminal.close()
 
 
-@pytest.mark.parametrize("why", ["a dumb terminal", "a quiet log", "messages on the terminal"])
+@pytest.mark.parametrize("why", ["a dumb terminal", "a quiet log", "messages on the terminal", "no rich"])
 def test_nothing_is_drawn_where_nobody_wants_it(tmp_path: Path, why: str):
     terminal = Terminal(200, 40)
     env = {"a dumb terminal": {"TERM": "dumb"}, "a quiet log": {"BURLER_LOG_LEVEL": "WARNING"}}.get(why, {})
     out = {"stdout": terminal.theirs} if why.startswith("messages") else {}
-    with tail(tmp_path, terminal, env=env, **out):
+    with tail(tmp_path, terminal, env=env, rich=why != "no rich", **out):
         terminal.wait(lambda lines: sum("printed by the tap" in line for line in lines) > 2)
         time.sleep(1.3)  # more than it takes to draw
     assert HEAD.encode() not in terminal.raw
@@ -197,13 +194,11 @@ SECRETIVE = f"""
 """
 
 
-@pytest.mark.parametrize("rich", [True, False])
-def test_no_secret_is_on_the_terminal_nor_in_a_line_of_the_log(tmp_path: Path, rich: bool):
+def test_no_secret_is_on_the_terminal_nor_in_a_line_of_the_log(tmp_path: Path):
     terminal = Terminal(160, 40)
-    with tail(tmp_path, terminal, source=SECRETIVE, rich=rich, config={"password": SECRET}):
+    with tail(tmp_path, terminal, source=SECRETIVE, config={"password": SECRET}):
         shown = terminal.wait(lambda lines: any(line.startswith(HEAD) for line in lines))
-        if rich:
-            terminal.wait(lambda lines: any(line.startswith("rows-***  ") and "after ***" in line for line in lines))
+        terminal.wait(lambda lines: any(line.startswith("rows-***  ") and "after ***" in line for line in lines))
         assert any("token *** refused" in line for line in shown)
     terminal.over()
     terminal.close()

@@ -56,7 +56,6 @@ tap = burler.tap("tap-some")
 def rows():
     yield from ({"id": i} for i in range(7))
 """
-PAINTED = pytest.mark.parametrize("rich", [True, False])
 
 
 @contextlib.contextmanager
@@ -77,12 +76,11 @@ def started(folder: Path, terminal: Terminal, *args: str, rich: bool = True, **m
             process.kill()
 
 
-@PAINTED
-def test_a_run_on_a_terminal_shows_its_rows_while_it_goes_on(tmp_path: Path, rich: bool):
+def test_a_run_on_a_terminal_shows_its_rows_while_it_goes_on(tmp_path: Path):
     """Names of others are one harmless line."""
     write_tap(tmp_path, SLOW.replace("ROUNDS", "30"))
     terminal = Terminal()
-    with started(tmp_path, terminal, "run", "tap_x.py", rich=rich) as process:
+    with started(tmp_path, terminal, "run", "tap_x.py") as process:
         terminal.wait(lambda lines: any(line.startswith("rows \\x1b[31mRED: ") and " rows, " in line for line in lines))
         messages = process.stdout.read()
         assert process.wait(30) == 0
@@ -91,7 +89,7 @@ def test_a_run_on_a_terminal_shows_its_rows_while_it_goes_on(tmp_path: Path, ric
     assert messages.count(b'"RECORD"') == 30 and b"\x1b" not in messages
 
 
-@PAINTED
+@pytest.mark.parametrize("rich", [True, False])
 def test_a_question_of_the_tap_is_seen_before_it_is_answered(tmp_path: Path, rich: bool):
     write_tap(tmp_path, ASKING)
     terminal = Terminal()
