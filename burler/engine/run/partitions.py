@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from burler.engine.run.partition_source import PartitionSource
-from burler.engine.run.sources import left_of_others
 from burler.engine.run.task import Task
 from burler.errors import StreamError
 
@@ -90,7 +89,9 @@ class One:
         """What may be said only once the whole table counts."""
         if self._ended is not None:
             self.save(self._ended)
-            self._sync.saved.drop_sources(None, left_of_others(self._ended))
+            tables = [self._sync.writers[name] for name in self._sync.line.family.tables]
+            if any(table.versions.activated for table in tables):
+                self._sync.saved.drop_sources(None, self._ended.sources.left_of_others())
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from burler.call import Given
 from burler.context import StreamRun
 from burler.declare.strategies import EveryN, Manual, OnPage, Since
 from burler.engine.catalog.plan import PlannedRun
-from burler.engine.run import pace, sources
+from burler.engine.run import pace
 from burler.engine.run.failures import Failures
 from burler.engine.run.line import Line
 from burler.engine.run.partitions import Tasks, tasks_of
@@ -27,6 +27,7 @@ from burler.engine.run.writing import FATAL
 from burler.engine.state.ledger import FamilyState
 from burler.engine.state.ordered import PartitionOrder
 from burler.engine.tail.kept import Kept, writer_of
+from burler.engine.writer.writer import schema_of
 from burler.errors import StreamError
 from burler.events import FamilyBegan, FamilyEnded, Held, Incomplete, Page, Status, StreamBegan, StreamEnded
 from burler.logs import short
@@ -77,7 +78,7 @@ class SyncRun:
         self.began, self._begun = engine.now(), engine.clock.monotonic()
         self.saved = self._family_state()
         self._forgot = self.saved.forgot
-        if sources.is_ignored(self):
+        if self.ignores_sources:
             self._forgot |= self.saved.forget_sources()
         self.writers = {stream.tap_stream_id: writer_of(self, stream) for stream in planned.streams}
         if self.pushes:
@@ -151,8 +152,18 @@ class SyncRun:
 
     @functools.cached_property
     def schema_digest(self) -> str:
-        """What is emitted in this run, as a short text, for source states."""
-        return sources.digest(self.line)
+        """What is emitted in this run, as a short text, for source states: the schema's hash; of several streams, the
+        hash of their hashes. A field or a substream more, and the source has to be read again."""
+        from burler.lake.canonical import schema_hash, schema_line  # taps without source states load nothing of it
+
+        planned = sorted(self.line.planned.items())
+        hashes = [schema_hash(schema_line(schema_of(stream))) for _name, stream in planned]
+        return hashes[0] if len(hashes) == 1 else schema_hash("".join(hashes).encode())
+
+    @property
+    def ignores_sources(self) -> bool:
+        """Whether everything is to be fetched: once; the further rounds of a tail ask for what has changed."""
+        return self.engine.settings.ignore_source_state and (self.kept is None or self.kept.rounds == 1)
 
     def state_at_start(self) -> Any:
         """The state as it was when the stream began, as a copy: what an author writes into it must not get into a STATE

@@ -10,8 +10,8 @@ from burler import times
 from burler.context import StreamRun
 from burler.declare.spec import StreamSpec
 from burler.declare.strategies import Manual
-from burler.engine.run import sources
 from burler.errors import StreamError
+from burler.source_state import SourceStates
 
 if TYPE_CHECKING:
     from burler.engine.run.stream import SyncRun
@@ -27,9 +27,29 @@ def run_in_task(task: Task, sync: SyncRun, spec: StreamSpec) -> StreamRun:
         bookmark=task.start.bookmark(name),
         state=task.start.position(name),
         partition=task.partition,
-        source_state=sources.states_of(sync, spec, task.start.sources(name), in_partition=task.key is not None),
+        source_state=_source_states(task, sync, spec),
     )
     return made
+
+
+def _source_states(task: Task, sync: SyncRun, spec: StreamSpec) -> SourceStates:
+    name = spec.tap_stream_id
+    planned = sync.line.planned.get(name)
+    parts_of_a_table = task.key is not None and planned is not None and planned.versions
+    return SourceStates(
+        name,
+        task.start.sources(name),
+        schema=lambda: sync.schema_digest,
+        automatic=spec.source_state,
+        # A run up to a limit is there to show rows.
+        ignored=sync.ignores_sources or sync.engine.limit is not None,
+        refused=(
+            "it is a full table that is read in partitions: rows of those that have not changed would be dropped with "
+            "the next ACTIVATE_VERSION. Set versions=False, or a replication_key, to use stream.source_state."
+            if parts_of_a_table
+            else None
+        ),
+    )
 
 
 def _in_any_task(sync: SyncRun, spec: StreamSpec) -> Callable[..., StreamRun]:

@@ -20,11 +20,11 @@ from burler.call import Given, gives_nothing
 from burler.context import Channel, StreamRun, bind
 from burler.declare.spec import Children, StreamSpec, UserFunction
 from burler.declare.strategies import Manual
-from burler.engine.run import sources
 from burler.engine.run.stream_runs import run_in_task
 from burler.engine.state.ledger import Start
 from burler.engine.state.progress import KeyRange, Progress, where
-from burler.errors import StreamError
+from burler.engine.state.sources import SourceEntries
+from burler.errors import NotModified, StreamError
 from burler.pipeline.bookmark import BookmarkTracker
 from burler.pipeline.repeats import Repeats
 from burler.singer.bookmark_values import key_text
@@ -160,8 +160,7 @@ class Task:
         self.trackers = _trackers(sync, self.start)
         self._original = self.states()
         self.safe_states: dict[str, Any] = msgspec.json.decode(self._original.positions)
-        self.safe_sources = self._original.sources
-        self.dropped: dict[str, tuple[Any, ...]] = {}  # streams with entries that no longer count: those that do
+        self.sources = SourceEntries(self._original.sources)
 
     # ---- what is called --------------------------------------------------------------------------------
 
@@ -188,7 +187,7 @@ class Task:
         """
         invoke = self.engine.session.invoke
         given = {**member.given, "parent": lambda: parent}
-        result = sources.guarded(member, lambda: invoke(member.function, given, stream=member.name))
+        result = _not_modified_ends(member, lambda: invoke(member.function, given, stream=member.name))
         emits = self.has_emitted or _emits(member.function.fn)
         if result is None and not emits and gives_nothing(member.function.fn):
             raise StreamError(
@@ -328,33 +327,11 @@ class Task:
         if not self.held:
             self.safe_states = msgspec.json.decode(states.positions)
             if not self.root.run._incomplete:  # else the next run would hear that nothing has changed
-                self._sync.source_changed |= states.sources != self.safe_sources
-                self.safe_sources = states.sources
+                self._sync.source_changed |= self.sources.keep(states.sources)
 
     def drop_sources(self, stream: str) -> None:
         """Entries of a stream no longer count, whatever else may be said of it."""
-        self.dropped[stream] = self.members[stream].run.source_state.entries()
-
-    @property
-    def sources_before(self) -> Mapping[str, tuple[Any, ...]]:
-        """The source states of each stream that has any, as the state had them."""
-        return self._original.sources
-
-    @property
-    def changed_sources(self) -> dict[str, list[Any]]:
-        """The source states of each stream that it has other ones of than the state, where that may be said."""
-        before, now = self._original.sources, self.safe_sources
-        names = before.keys() | now.keys()
-        changed = {name for name in names if now.get(name, ()) != before.get(name, ())}
-        return {name: self._still(name, now.get(name, ())) for name in changed | self.dropped.keys()}
-
-    def _still(self, stream: str, kept: tuple[Any, ...]) -> list[Any]:
-        """Entries without those that were dropped. One that was saved anew is another object, if an equal one."""
-        if stream not in self.dropped:
-            return list(kept)
-        left = {id(entry) for entry in self.dropped[stream]}
-        gone = {id(entry) for entry in self._original.sources.get(stream, ())} - left
-        return [entry for entry in kept if id(entry) not in gone]
+        self.sources.drop(stream, self.members[stream].run.source_state.entries())
 
     def observe(self, name: str, keys: list[Any]) -> None:
         """Take the bookmark values of rows that are written. Those of the root wait, where it has substreams, until
@@ -438,12 +415,14 @@ class Task:
 
     def progress(self) -> Progress:
         """How far it has come, as far as it is safe to say now."""
+        tables = [(name, self.writers[name].versions) for name in self.line.family.tables]
         return Progress(
             self.key,
             {name: msgspec.to_builtins(tracker.safe) for name, tracker in self.trackers.items()},
             self.safe_states,
-            sources.to_save(self),
-            {name: now for name in self.line.family.tables if (now := self.writers[name].versions.now) is not None},
+            # Rows that belong to the table as it stands wait for none.
+            self.sources.to_save(tables_are_whole=all(table.done or table.continued for _name, table in tables)),
+            {name: table.now for name, table in tables if table.now is not None},
             self.complete,
             self.error is not None,
             frozenset(self.behind),
@@ -478,11 +457,38 @@ class Task:
         for name, state in msgspec.json.decode(self._original.positions).items():
             self.members[name].run.state = state
             self.members[name].run.source_state.restart()
-        self.safe_sources = self._original.sources
+        self.sources.restart()
 
     def begin_at(self, bookmark: Any) -> None:
         """Give the root's function another bookmark than the state has; None: the one it began with."""
         self.root.run._bookmark = self.root.first_bookmark if bookmark is None else bookmark
+
+
+def _not_modified_ends(member: Member, call: Callable[[], Any]) -> Any:
+    """What a function gives. Where its requests are conditional, 304 ends it there, and is no error."""
+    if not member.run.source_state.automatic:
+        return call()
+    try:
+        given = call()
+    except NotModified:
+        return []
+    return _ending(given) if hasattr(given, "__next__") else given
+
+
+def _ending(items: Iterator[Any]) -> Iterator[Any]:
+    """The same for what it yields, and for iterators that it yields in turn."""
+    try:
+        for item in items:
+            if isinstance(item, tuple) and len(item) == 2 and hasattr(item[1], "__next__"):
+                yield item[0], _ending(item[1])
+            else:
+                yield _ending(item) if hasattr(item, "__next__") else item
+    except NotModified:
+        return
+    finally:
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
 
 
 def _emits(fn: Any) -> bool:
