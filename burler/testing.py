@@ -18,10 +18,11 @@ from burler.clock import Clock, FakeClock
 from burler.config.canaries import canaries_in, canary
 from burler.context import KeepingChannel, StreamRun, bind, unbind
 from burler.declare.tap import Tap
-from burler.engine.run.run import check_limit, prepare, run_session
-from burler.engine.run.run import discover as catalog_of
+from burler.engine.catalog.discovery import discover_app
+from burler.engine.run.run import check_limit, run_session
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import SyncResult
+from burler.engine.session import open_session
 from burler.singer.catalog import Catalog
 from burler.sinks.memory import MemorySink
 from burler.sinks.open import with_batches
@@ -127,7 +128,7 @@ def run_tap(
     """
     sink = MemorySink()
     check_limit(limit)
-    session, settings = prepare(tap.seal(), dict(config or {}))
+    session, settings = open_session(tap.seal(), dict(config or {}))
     touched = settings.state_scope == "touched"
     result = run_session(
         session,
@@ -152,7 +153,7 @@ def discover(tap: Tap, config: Mapping[str, Any] | None = None) -> Catalog:
     Raises:
         UsageError: the config or the declarations are wrong; what discovery found does not fit.
     """
-    return catalog_of(tap.seal(), dict(config or {}))
+    return discover_app(tap.seal(), dict(config or {})).catalog
 
 
 @contextlib.contextmanager

@@ -17,9 +17,10 @@ from burler.cli.landing import landing_of
 from burler.cli.reporting import Ending
 from burler.config.loading import Loaded, load
 from burler.declare.app import App
-from burler.engine.run.collector import calm_collector
-from burler.engine.run.run import TEST_ROWS, discover, prepare, run_session
+from burler.engine.catalog.discovery import discover_app
+from burler.engine.run.run import TEST_ROWS, calm_collector, run_session
 from burler.engine.run.signals import Stopper
+from burler.engine.session import open_session
 from burler.errors import UsageError
 from burler.events import RunBegan
 from burler.settings import Settings
@@ -56,7 +57,7 @@ def discover_command(load_app: Callable[[], App], config: Sequence[str]) -> int:
     """
     with process.own_stdout() as writer:
         app = load_app()
-        catalog = discover(app, config_of(app, config))
+        catalog = discover_app(app, config_of(app, config)).catalog
         writer.write(process.pretty(catalog.to_wire()))
         writer.flush()
     if sys.stderr.isatty():
@@ -158,7 +159,7 @@ def run_command(load_app: Callable[[], App], **options: Any) -> int:
     with ending.watching() as watched, process.own_stdout() as writer:
         app = load_app()
         watched.hear(RunBegan(app.name))
-        session, settings = prepare(app, config_of(app, asked.config))
+        session, settings = open_session(app, config_of(app, asked.config))
         settings = _of_this_run(app, settings, asked)
         stopper = _stopper(writer)
         hangups.release(stopper.note_hangup if settings.tail else None)

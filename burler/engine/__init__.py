@@ -2,6 +2,7 @@
 
 What to open for what:
 
+    session      one use of an app: its config, its client
     family       a stream, and all streams whose rows come in its run
     state/       what a state says of a family: where a run begins, what it has reached
     catalog/     discovery, what a user's catalog changes, the plan of a run

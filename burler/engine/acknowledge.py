@@ -19,7 +19,7 @@ import os
 import stat
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -28,8 +28,8 @@ import msgspec
 from burler.clock import Clock
 from burler.context import call_bound
 from burler.declare.spec import UserFunction
-from burler.engine.catalog.plan import PlannedRun
-from burler.engine.run.session import Session
+from burler.engine.catalog.plan import Plan
+from burler.engine.session import Session
 from burler.errors import StateError, StreamError
 from burler.logs import short
 from burler.settings import Settings
@@ -225,7 +225,7 @@ class Acknowledgements:
     def __init__(
         self,
         session: Session,
-        plan: Iterable[PlannedRun],
+        plan: Plan,
         settings: Settings,
         clock: Clock,
         *,
@@ -258,12 +258,12 @@ class Acknowledgements:
 
     # ---- from the engine: these are quick, and read no file ----------------------------------------------------
 
-    def follow(self, plan: Iterable[PlannedRun]) -> None:
+    def follow(self, plan: Plan) -> None:
         """Tell the functions of the streams there are now: a tail that discovers anew may find more of them."""
-        keys = {one.tap_stream_id: one.bookmark_key for run in plan for one in run.streams}
+        keys = {one.tap_stream_id: one.bookmark_key for one in plan.streams}
         self._listeners = [
             _Listener(name, spec.acknowledge, keys.get(name, spec.bookmark_key))
-            for name, spec in self._session.specs.items()
+            for name, spec in plan.specs.items()
             if spec.acknowledge is not None
         ]
         self._waits = {one.name: self._waits[one.name] for one in self._listeners if one.name in self._waits}

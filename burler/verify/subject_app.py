@@ -19,10 +19,11 @@ from burler.context import running
 from burler.declare.appref import find_tap
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
+from burler.engine.catalog.discovery import discover_app
 from burler.engine.command.discovery import flags_of
-from burler.engine.run.collector import calm_collector
-from burler.engine.run.run import discover, prepare, run_session
+from burler.engine.run.run import calm_collector, run_session
 from burler.engine.run.signals import Stopper
+from burler.engine.session import open_session
 from burler.errors import BurlerError, UnsortedStreamError
 from burler.events import DroppedField, Event, FamilyEnded, Incomplete
 from burler.pipeline.unknown import show
@@ -67,6 +68,7 @@ class AppSubject:
     ) -> None:
         self._app, self._config, self._program = tap.seal(), config, program
         self.name = name or tap.name
+        self._specs: Mapping[str, StreamSpec] = {}
         given = config()
         plain = given.config if isinstance(given, Loaded) else given
         self._secrets = tuple(secret_values(plain, marked=tap.config_form.secret_paths))
@@ -78,7 +80,9 @@ class AppSubject:
 
     def discover(self, findings: Findings, options: Options) -> tuple[Any, dict[str, str]]:
         """See ``Subject``. A burler tap's discovery fails with an error of its own: there is nothing to verify then."""
-        return discover(self._app, self._config()).to_wire(), {}
+        found = discover_app(self._app, self._config())
+        self._specs = found.specs
+        return found.catalog.to_wire(), {}
 
     def sync(
         self,
@@ -94,7 +98,7 @@ class AppSubject:
         """See ``Subject``."""
         stopper = Stopper()
         watcher = Watching(findings, watch_requests=options.watch_requests)
-        session, settings = prepare(self._app, self._config())
+        session, settings = open_session(self._app, self._config())
         session.wrap_client = watcher.client
         sink: Any = CheckSink(check, stop, stopper)
         if settings.state_scope == "touched":
@@ -139,9 +143,9 @@ class AppSubject:
             patches=watcher.patches,
             orders=watcher.orders,
             unchecked=unchecked,
-            lookbacks=_lookbacks_of(session.specs),
+            lookbacks=_lookbacks_of(self._specs),
             held=watcher.held,
-            exclusive={name for name, spec in session.specs.items() if spec.resume == "exclusive"},
+            exclusive={name for name, spec in self._specs.items() if spec.resume == "exclusive"},
         )
 
     def behave(

@@ -30,7 +30,6 @@ MODULES = {
     "bookmark": "burler.pipeline.bookmark",
     "shape": "burler.pipeline.shape",
     "runtime_away": "burler.engine.remote",
-    "runtime_run": "burler.engine.run.run",
     "signals": "burler.engine.run.signals",
     "documents": "burler.schema.documents",
     "settings": "burler.settings",

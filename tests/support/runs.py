@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from burler import Tap
-from support.internals import runtime_run
+from burler import Tap, testing
 
 
 def run_into(tap: Tap, config: dict[str, Any], sink: Any, **options: Any) -> Any:
     """Run a tap into a sink; ``options`` are those of ``run_session``."""
-    session, settings = runtime_run.prepare(tap.seal(), config)
-    return runtime_run.run_session(session, settings, sink, **options)
+    session, settings = testing.open_session(tap.seal(), config)
+    return testing.run_session(session, settings, sink, **options)

@@ -2,7 +2,7 @@
 
 What to open for what:
 
-    discovery, metadata, schema_check  the catalog, as the tap says it
-    overrides, plan              what a user's catalog changes; which streams, in which order
-    key_checks, unseen, batch_settings  what options ask of keys; a parent that nobody selected; BATCH of a stream
+    discovery, metadata    the streams that there are, and the catalog as the tap says it
+    plan                   which of them a run reads, in which order; what a catalog or a state says and can't be meant
+    user_catalog           what a user's catalog changes
 """

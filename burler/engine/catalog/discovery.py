@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
+
+from burler.config.loading import Loaded
+from burler.declare.app import App
 from burler.declare.checks import line_of
 from burler.declare.options import is_unicode
 from burler.declare.spec import FIRST_KEY, StreamSpec, UserFunction
 from burler.engine.catalog import metadata as written
-from burler.engine.catalog.schema_check import check_schema
+from burler.engine.session import Session, open_session
 from burler.errors import CatalogError, DeclarationError
+from burler.regex import compile_pattern
 from burler.schema.refs import resolve_refs
 from burler.schema.sources import as_source
+from burler.schema.type_names import check_types
+from burler.schema_tree import expressions
 from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
 from burler.singer.metadata import FULL_TABLE, INCREMENTAL, METHODS
 from burler.singer.select import like
 from burler.words import some
 
-if TYPE_CHECKING:
-    from burler.engine.run.session import Session
-
+logger = logging.getLogger(__name__)
 
 _MOST_GAPS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The streams there are, those that were found among them, and the catalog of them as the tap says it."""
+
+    specs: Mapping[str, StreamSpec]
+    catalog: Catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +51,25 @@ class _Found:
     entry: CatalogEntry | None = None
 
 
-def describe(session: Session) -> tuple[dict[str, StreamSpec], Catalog]:
-    """All streams there are, and the catalog of them.
+def discover_app(app: App, config: Mapping[str, Any] | Loaded) -> Discovery:
+    """All streams of an app with a config, in a session of their own.
 
     Raises:
-        DeclarationError: see ``Session.catalog``.
+        ConfigError: the config is wrong. DeclarationError: see :func:`discover`.
+    """
+    session, _settings = open_session(app, config)
+    try:
+        return discover(session)
+    finally:
+        session.close()
+
+
+def discover(session: Session) -> Discovery:
+    """All streams there are: schemas without references, metadata written.
+
+    Raises:
+        DeclarationError: a schema that is missing, unreadable, or no JSON Schema of an object; metadata
+            that no catalog may carry; a discovered stream that nobody syncs.
     """
     gaps: list[str] = []
     streams = _streams(session, gaps)
@@ -55,8 +84,10 @@ def describe(session: Session) -> tuple[dict[str, StreamSpec], Catalog]:
             if whole and all(one.tap_stream_id in entries for one in line[1:]):
                 _describe_one(session, found, schema, specs, entries)
     if gaps:
-        raise DeclarationError(_listed(gaps))
-    return specs, Catalog({name: entries[name] for name in specs})
+        gaps = list(dict.fromkeys(gaps))
+        more = [f"and {len(gaps) - _MOST_GAPS} more like these"] if len(gaps) > _MOST_GAPS else []
+        raise DeclarationError("\n".join([*gaps[:_MOST_GAPS], *more]))
+    return Discovery(specs, Catalog({name: entries[name] for name in specs}))
 
 
 def _describe_one(
@@ -89,12 +120,6 @@ def _gathered(gaps: list[str], spec: StreamSpec) -> Iterator[None]:
         gaps.append(str(error))
     except RecursionError:
         gaps.append(f"stream '{spec.tap_stream_id}' ({spec.place}): its schema is nested too deep, or holds itself.")
-
-
-def _listed(gaps: list[str]) -> str:
-    gaps = list(dict.fromkeys(gaps))
-    more = [f"and {len(gaps) - _MOST_GAPS} more like these"] if len(gaps) > _MOST_GAPS else []
-    return "\n".join([*gaps[:_MOST_GAPS], *more])
 
 
 def _as_above(session: Session, spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> StreamSpec:
@@ -165,12 +190,7 @@ def _discovered(session: Session) -> dict[str, CatalogEntry]:
     if function is None:
         return {}
     what = f"{session.app.name}: the discover function"
-    made = session.guarded(
-        lambda: session.invoke(function, session.given(), stream=""),
-        run=session.describing("discover"),
-        what=what,
-        place=function.place,
-    )
+    made = session.ask(function, "discover", what=what)
     where = f"{what} ({function.place})"
     if isinstance(made, Catalog):
         made = made.to_wire()
@@ -253,12 +273,8 @@ def _generate(session: Session, spec: StreamSpec, function: UserFunction, genera
     key = (function.fn, spec.tap_stream_id if function.owner else None)
     if key not in generated:
         name = spec.tap_stream_id
-        generated[key] = session.guarded(
-            lambda: session.invoke(function, session.given(), stream=name),
-            run=session.describing(name, key_properties=spec.key_properties),
-            what=f"stream '{name}' ({spec.place}): its schema function",
-            place=function.place,
-        )
+        what = f"stream '{name}' ({spec.place}): its schema function"
+        generated[key] = session.ask(function, name, what=what, key_properties=spec.key_properties)
     return generated[key]
 
 
@@ -297,5 +313,82 @@ def _finished(found: _Found, session: Session) -> dict[str, Any]:
         )
     if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
         raise DeclarationError(f"{where}: its schema must be a JSON object with 'properties'.")
-    check_schema(schema, where=where)
+    _check_schema(schema, where=where)
     return schema
+
+
+def _check_schema(schema: Mapping[str, Any], *, where: str) -> None:
+    """Refuse a schema that can't go out or can't be worked with: later it would break a run, or whoever reads its rows.
+
+    Args:
+        schema: as it would go out, without references.
+        where: words that the error begins with: "stream 'contacts' (tap_crm.py:14)".
+
+    Raises:
+        DeclarationError: a value or a name that JSON can't carry, a type that does not exist, or a regular expression
+            in ``patternProperties`` that can't be read, or be run without a bound.
+    """
+    text = _encoded(schema, where)
+    if b'"pattern' in text:
+        _check_expressions(schema, where)
+    check_types(schema, where=where)
+
+
+def _encoded(schema: Mapping[str, Any], where: str) -> bytes:
+    """The schema as JSON. One pass each way in C; the walk that finds the place is for those that are wrong."""
+    try:
+        text = msgspec.json.encode(schema)
+        if msgspec.json.decode(text) == schema:
+            return text
+    except RecursionError:
+        raise
+    except Exception:  # whatever it is, the walk names it
+        text = b'"pattern'
+    problem = next(_strange(schema, "its schema"), None)
+    if problem is not None:
+        raise DeclarationError(f"{where}: {problem}")
+    return text
+
+
+def _strange(value: Any, path: str) -> Iterator[str]:
+    """What JSON can't carry, with the path to it."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                yield f"{path} has the name {key!r:.60}, which is no text. Names of JSON objects are text."
+            elif not is_unicode(key):
+                yield f"{path} has the name {key!a:.60}, which holds half a character: no message can carry it."
+            else:
+                yield from _strange(inner, f"{path} / {key:.60}")
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from _strange(inner, f"{path} / {number}")
+    elif not _is_json(value):
+        yield f"{path} is {value!a:.60}, which JSON can't carry: text, numbers, booleans, null, lists and dicts only."
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        return bool(msgspec.json.decode(msgspec.json.encode(value)) == value)
+    except Exception:
+        return False
+
+
+def _check_expressions(schema: Mapping[str, Any], where: str) -> None:
+    """``patternProperties`` decide which values come out, so burler must read them. ``pattern`` is for those who
+    check the rows: it may be written for another language than Python, and is only told."""
+    for keyword, expression, path in expressions(schema):
+        decides = keyword == "patternProperties"
+        told = f"{where}: schema: {path or 'the whole'}: {keyword} {expression!r:.60}"
+        try:
+            compiled = compile_pattern(expression)
+        except re.error as error:
+            told = f"{told} is no regular expression: {error}"
+        else:
+            if compiled.gap is None:
+                continue
+            told = f"{told}: {compiled.gap}"
+            decides = decides and not compiled.longest
+        if decides:
+            raise DeclarationError(told) from None
+        logger.warning("%s", told)

@@ -12,12 +12,13 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from burler.declare.field import FieldMetadata
 from burler.declare.spec import StreamSpec
+from burler.engine.session import Session
 from burler.errors import DeclarationError
 from burler.singer import metadata as md
 from burler.singer.catalog import CatalogEntry
@@ -25,9 +26,6 @@ from burler.singer.keys import check_key
 from burler.singer.metadata import INCREMENTAL
 from burler.suggest import did_you_mean
 from burler.words import some
-
-if TYPE_CHECKING:
-    from burler.engine.run.session import Session
 
 logger = logging.getLogger(__name__)
 

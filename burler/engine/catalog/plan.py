@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 from burler.declare.spec import StreamSpec, UserFunction
-from burler.engine.catalog import overrides
-from burler.engine.catalog.key_checks import check_key
+from burler.engine.catalog import user_catalog
+from burler.engine.catalog.discovery import Discovery
 from burler.errors import CatalogError, DeclarationError
 from burler.singer import metadata as md
 from burler.singer import state as st
-from burler.singer.catalog import Catalog, CatalogEntry
+from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
+from burler.singer.keys import KEYS
 from burler.singer.metadata import FULL_TABLE
 from burler.singer.select import apply_select, parse_select
 from burler.singer.selection import deselected, prune, stream_selected
-from burler.suggest import did_you_mean
 from burler.words import some
 
 logger = logging.getLogger(__name__)
-
 
 _FORMATS = {"date-time": "date-time", "date": "date", "singer.decimal": "decimal"}
 
@@ -77,6 +77,33 @@ class PlannedStream:
         return None if types and types <= {"integer", "number", "null"} else start_date
 
     @property
+    def batch_enabled(self) -> bool | None:
+        """Whether the stream is to go out as BATCH messages; None where nothing is said of it alone.
+
+        Raises:
+            CatalogError: something else than true or false.
+        """
+        value: bool | None = self.told("batch-enabled")
+        return value
+
+    def told(self, key: str) -> Any:
+        """What the stream's own metadata say under a key of burler's; None where they say nothing.
+
+        Raises:
+            CatalogError: a value of another kind.
+        """
+        value = self.metadata.get((), {}).get(key)
+        if value is None:
+            return None
+        try:
+            return KEYS[key].read(value)
+        except ValueError as wanted:
+            raise CatalogError(
+                f"stream '{self.tap_stream_id}': metadata '{key}' must be {wanted}, not {value!r:.60}.\n"
+                "Mend it in the catalog, at the stream's entry with the breadcrumb [], or leave it out."
+            ) from None
+
+    @property
     def order(self) -> str:
         """The order of the rows by ``replication_key``: what is declared holds of the declared key alone; where a
         pattern declares it, of whichever key is chosen."""
@@ -89,11 +116,13 @@ class PlannedStream:
 class PlannedRun:
     """One sync function to run, and the selected streams that its rows belong to (itself first).
 
+    ``specs``: all streams that come in its run, selected or not, as they are declared.
     ``pushes``: the function goes on giving rows for ever; ``first`` is then the sync function that it may call itself.
     """
 
     spec: StreamSpec
     streams: tuple[PlannedStream, ...]
+    specs: Mapping[str, StreamSpec] = field(repr=False)
     pushes: bool = False
     first: UserFunction | None = None
 
@@ -102,23 +131,40 @@ class PlannedRun:
         spec = replace(self.spec, sync=self.spec.tail, resumable_by=None)
         name = spec.tap_stream_id
         streams = tuple(replace(one, spec=spec) if one.tap_stream_id == name else one for one in self.streams)
-        return PlannedRun(spec, streams, pushes=True, first=self.spec.sync)
+        return PlannedRun(spec, streams, {**self.specs, name: spec}, pushes=True, first=self.spec.sync)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run does: ``runs``, in order.
+
+    ``specs`` are all streams that the tap has, ``catalog`` is what its functions are told of them: the user's, or the
+    tap's own.
+    """
+
+    runs: tuple[PlannedRun, ...]
+    specs: Mapping[str, StreamSpec]
+    catalog: Catalog
+
+    @property
+    def streams(self) -> Iterator[PlannedStream]:
+        """The selected streams, run by run."""
+        return (stream for run in self.runs for stream in run.streams)
 
 
 def make_plan(
-    specs: Mapping[str, StreamSpec],
-    own: Catalog,
+    found: Discovery,
     *,
-    given: Catalog | None = None,
+    catalog: Any = None,
     select: str | None = None,
     state: Mapping[str, Any] | None = None,
     versions: bool = True,
     tail: bool = False,
-) -> tuple[PlannedRun, ...]:
+) -> Plan:
     """What to run, in order; a run that was interrupted goes on with the stream it was in.
 
     Args:
-        own: the tap's own catalog; ``given`` the user's (``--catalog``), whose schemas and metadata win.
+        catalog: the user's (``--catalog``), as a plain dict; its schemas and metadata win over the tap's own.
         select: ``--select`` patterns, laid over the catalog where there is one. Without catalog and patterns,
             all streams are selected but those that the tap deselects by default.
         tail: also streams that have a tail function alone.
@@ -126,7 +172,9 @@ def make_plan(
     Raises:
         CatalogError: the catalog or the patterns name what the tap does not have, or ask for what it can't do.
     """
-    entries = dict(own.entries) if given is None else _merge(own, given, whole=select is not None)
+    specs, own = found.specs, found.catalog
+    given = None if catalog is None else catalog_from_wire(catalog)
+    entries = dict(own.entries) if given is None else user_catalog.merge(own, given, whole=select is not None)
     metadata = {name: entry.metadata for name, entry in entries.items()}
     if select is not None:
         schemas = {name: entry.schema for name, entry in entries.items()}
@@ -139,22 +187,24 @@ def make_plan(
             planned[name] = _plan_stream(specs[name], entry, metadata[name], own.entries[name], theirs, versions)
     planned = {name: _as_its_root(stream, planned.get(_run_of(stream.spec))) for name, stream in planned.items()}
     _refuse_one_name_twice(planned.values())
-    by_run: dict[str, list[PlannedStream]] = {}
-    for name in specs:
-        if name in planned:
-            by_run.setdefault(_run_of(specs[name]), []).append(planned[name])
+    families: dict[str, dict[str, StreamSpec]] = {}
+    for name, spec in specs.items():
+        families.setdefault(_run_of(spec), {})[name] = spec
+    names = list(specs)
+    current = specs.get(st.get_currently_syncing(dict(state or {})) or "")
+    if current is not None and _run_of(current) in specs:  # it comes first, then those after it, then the rest
+        at = names.index(_run_of(current))
+        names = names[at:] + names[:at]
     runs = []
-    current = st.get_currently_syncing(dict(state or {}))
-    if current is not None and current in specs:
-        current = _run_of(specs[current])  # a substream: its line begins with the first stream
-    for name in _rotate(list(specs), current):
-        streams = by_run.get(name)
-        if streams and specs[name].sync is None and specs[name].tail is not None and not tail:
+    for name in names:
+        spec, family = specs[name], families.get(name, {})
+        streams = [planned[one] for one in family if one in planned]
+        if streams and spec.sync is None and spec.tail is not None and not tail:
             logger.warning("stream '%s': has a tail function alone; it comes in a tail run only (--tail)", name)
-        elif streams and (specs[name].sync or specs[name].tail) is not None:
+        elif streams and (spec.sync or spec.tail) is not None:
             streams.sort(key=lambda stream: stream.tap_stream_id != name)
-            runs.append(PlannedRun(specs[name], tuple(streams)))
-    return tuple(runs)
+            runs.append(PlannedRun(spec, tuple(streams), family))
+    return Plan(tuple(runs), specs, given or own)
 
 
 def _as_its_root(stream: PlannedStream, root: PlannedStream | None) -> PlannedStream:
@@ -177,35 +227,6 @@ def _run_of(spec: StreamSpec) -> str:
     return spec.root or spec.emitted_by or spec.tap_stream_id
 
 
-def _merge(own: Catalog, given: Catalog, *, whole: bool) -> dict[str, CatalogEntry]:
-    """The streams of the run: the tap's own with the user's word on top. The tap's own order decides, not the
-    catalog's: what is emitted by another stream comes after it. ``whole``: those that the catalog does not list
-    too, deselected, so that ``--select`` can add them."""
-    strange = [name for name in given.entries if name not in own.entries]
-    for name in strange:
-        if not stream_selected(given.entries[name].metadata, stream=name):
-            continue
-        raise CatalogError(
-            f"the catalog selects stream '{name}', which this tap does not have.{did_you_mean(name, own.entries)} "
-            f"Streams: {some(list(own.entries))}. Make the catalog anew: burler discover APP"
-        )
-    if strange and len(strange) == len(given.entries):
-        raise CatalogError(
-            f"the catalog lists no stream of this tap, but {some(strange)}. Is it the catalog of another tap? "
-            f"Streams: {some(list(own.entries))}. Make the catalog anew: burler discover APP"
-        )
-    for name in strange:
-        logger.warning("the catalog lists stream '%s', which this tap does not have; it is not selected", name)
-    merged = {}
-    for name, mine in own.entries.items():
-        if name in given.entries:
-            merged[name] = overrides.merge(mine, given.entries[name])
-        elif whole:
-            root = {**mine.metadata.get((), {}), "selected": False}
-            merged[name] = replace(mine, metadata={**mine.metadata, (): root})
-    return merged
-
-
 def _plan_stream(
     spec: StreamSpec,
     entry: CatalogEntry,
@@ -216,25 +237,25 @@ def _plan_stream(
 ) -> PlannedStream:
     name = spec.tap_stream_id
     root = metadata.get((), {})
-    method, replication_key = overrides.replication(spec, own.metadata.get((), {}), given)
-    keys = overrides.key_properties(spec, given, root)
+    method, replication_key = user_catalog.replication(spec, own.metadata.get((), {}), given)
+    keys = user_catalog.key_properties(spec, given, root)
     resumed = spec.resumable_by if method == FULL_TABLE else None
     metadata = _with_keys(metadata, (*keys, replication_key, resumed), method, replication_key)
     schema = prune(entry.schema, metadata, stream=name)
     fields = schema.get("properties") or {}
     needed: list[tuple[str, str | None]] = [("key property", key) for key in keys]
     needed += [("replication key", replication_key), ("the field of resumable_by,", resumed)]
-    for what, field in needed:
-        if field is not None and field not in fields:
+    for what, key in needed:
+        if key is not None and key not in fields:
             known = some(list(entry.schema.get("properties") or {}))
-            raise _missing(spec, given, field, f"{what} '{field}' is not in the schema. Its fields: {known}.")
+            raise _missing(spec, given, key, f"{what} '{key}' is not in the schema. Its fields: {known}.")
     if replication_key in st.RESERVED:
         raise DeclarationError(
             f"stream '{name}' ({spec.place}): '{replication_key}' can't be the replication key: a state has something "
             "else under that name. Leave replication_key out, and give the value with @tap.bookmark."
         )
     full_table = method == FULL_TABLE
-    check_key(spec, None if full_table else replication_key, schema)
+    _check_key(spec, None if full_table else replication_key, schema)
     return PlannedStream(
         spec=spec,
         stream=entry.emitted_name,
@@ -284,9 +305,39 @@ def _refuse_one_name_twice(planned: Iterable[PlannedStream]) -> None:
             )
 
 
-def _rotate(names: list[str], currently_syncing: str | None) -> list[str]:
-    """The stream that the last run was in comes first, then those after it, then those before."""
-    if currently_syncing not in names:
-        return names
-    at = names.index(currently_syncing)
-    return names[at:] + names[:at]
+def _check_key(spec: StreamSpec, key: str | None, schema: Mapping[str, Any]) -> None:
+    """Refuse a ``lookback`` or ``signpost`` that the key's type has no room for, before the first message.
+
+    Raises:
+        DeclarationError: the schema says that the key is text, or a number where a time is needed.
+    """
+    kind = _kind(schema, key) if key is not None and spec.bookmark is None else None
+    if kind is None:
+        return
+    where = f"stream '{spec.tap_stream_id}' ({spec.place})"
+    if spec.lookback is not None and kind == "text":
+        raise DeclarationError(f"{where}: lookback: the key '{key}' is text, and nothing is so much before a text.")
+    if isinstance(spec.lookback, timedelta) and kind == "number":
+        raise DeclarationError(
+            f"{where}: lookback is a timedelta, but the key '{key}' is a number. Say it in its unit: lookback=100."
+        )
+    if spec.signpost and kind in ("text", "number"):
+        raise DeclarationError(f"{where}: signpost asks for a date-time or date as key, and '{key}' is a {kind}.")
+
+
+def _kind(schema: Mapping[str, Any], key: str) -> str | None:
+    """What values of a key are: "time", "number", "text"; None where the schema leaves it open."""
+    node = (schema.get("properties") or {}).get(key)
+    if not isinstance(node, dict):
+        return None
+    types = node.get("type")
+    listed = {types} if isinstance(types, str) else set(types or ())
+    listed -= {"null"}
+    if listed and listed <= {"integer", "number"}:
+        return "number"
+    if listed != {"string"}:
+        return None
+    said = node.get("format")
+    if said in ("date-time", "date"):
+        return "time"
+    return "number" if said == "singer.decimal" else None if said else "text"

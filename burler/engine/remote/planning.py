@@ -14,17 +14,17 @@ import msgspec
 
 from burler.config.loading import Loaded
 from burler.declare.app import App
+from burler.engine.catalog.discovery import discover
 from burler.engine.catalog.plan import PlannedRun, make_plan
 from burler.engine.remote.parts import Part, Shared, Table
 from burler.engine.run.partition_source import PartitionSource
-from burler.engine.run.run import close, prepare
 from burler.engine.run.stream import SyncRun
 from burler.engine.run.sync import Engine
+from burler.engine.session import open_session
 from burler.engine.writer.writer import schema_of
 from burler.errors import CatalogError
 from burler.settings import Settings
 from burler.singer import state as st
-from burler.singer.catalog import catalog_from_wire
 from burler.singer.messages import Message, Schema
 
 logger = logging.getLogger(__name__)
@@ -55,27 +55,25 @@ class Planning:
         select: str | None = None,
         settings: Callable[[Settings], Settings] = lambda settings: settings,
     ) -> None:
-        session, own = prepare(app, config)
+        session, own = open_session(app, config)
         self._session = session
         try:
             # A part comes to its end; whoever runs it knows of no tail.
             self.settings = replace(settings(own), tail=False)
-            given = None if catalog is None else catalog_from_wire(catalog)
-            found = session.catalog()
+            found = discover(session)
             started = st.check_state(copy.deepcopy(dict(state)) if state is not None else None)
             plan = make_plan(
-                session.specs,
                 found,
-                given=given,
+                catalog=catalog,
                 select=select,
                 state=started,
                 versions=self.settings.full_table_versions,
             )
         except BaseException:
-            close(session)
+            session.close()
             raise
-        self._plan = {planned.spec.tap_stream_id: planned for planned in plan}
-        self._engine = Engine(session, plan, _Nowhere(), catalog=given or found, state=started, settings=self.settings)
+        self._plan = {planned.spec.tap_stream_id: planned for planned in plan.runs}
+        self._engine = Engine(session, plan, _Nowhere(), state=started, settings=self.settings)
         self._lock = threading.Lock()
         self.tap_id = self.settings.tap_id or app.name
 
@@ -120,7 +118,7 @@ class Planning:
 
     def close(self) -> None:
         """Close the client, if the partitions functions have made one."""
-        close(self._session)
+        self._session.close()
 
     def _of(self, stream: str) -> PlannedRun:
         found = self._plan.get(stream)

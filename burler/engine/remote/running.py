@@ -10,20 +10,21 @@ from typing import Any
 
 from burler.config.loading import Loaded
 from burler.declare.app import App
+from burler.engine.catalog.discovery import discover
 from burler.engine.catalog.plan import make_plan
 from burler.engine.remote.ends import PartEnd, errors_of
 from burler.engine.remote.parts import Part
 from burler.engine.run.partitions import GivenPartition
-from burler.engine.run.run import check_limit, close, prepare
+from burler.engine.run.run import check_limit
 from burler.engine.run.signals import Stopper
 from burler.engine.run.stream import SyncRun
 from burler.engine.run.sync import Engine, SyncResult
 from burler.engine.run.task import Task
+from burler.engine.session import open_session
 from burler.errors import CatalogError
 from burler.events import Events
 from burler.report.log import RunLog
 from burler.settings import Settings
-from burler.singer.catalog import catalog_from_wire
 from burler.singer.state import check_state, entry_of, get_version
 from burler.sinks.base import Sink
 
@@ -53,15 +54,13 @@ def run_part(
         OutputClosed, StorageError, DataError: the sink failed. Errors of the stream stand in ``PartEnd.errors``.
     """
     check_limit(limit)
-    session, own = prepare(app, config)
+    session, own = open_session(app, config)
     begun = time.monotonic()
     task: list[tuple[SyncRun, Task]] = []
     try:
-        found = session.catalog()
-        given = None if catalog is None else catalog_from_wire(catalog)
         settings = replace(settings or own, tail=False)
-        plan = make_plan(session.specs, found, given=given, select=select, versions=settings.full_table_versions)
-        planned = next((one for one in plan if one.spec.tap_stream_id == part.stream), None)
+        plan = make_plan(discover(session), catalog=catalog, select=select, versions=settings.full_table_versions)
+        planned = next((one for one in plan.runs if one.spec.tap_stream_id == part.stream), None)
         if planned is None:
             raise CatalogError(
                 f"stream '{part.stream}' is not here, though the plan had it. Do all processes see the same tap, "
@@ -69,9 +68,8 @@ def run_part(
             )
         engine = Engine(
             session,
-            (planned,),
+            replace(plan, runs=(planned,)),
             sink,
-            catalog=given or found,
             state=check_state(copy.deepcopy(dict(state)) if state is not None else None),
             settings=settings,
             stopper=stopper,
@@ -82,7 +80,7 @@ def run_part(
         result = engine.run()
         return _end(part, result, task, time.monotonic() - begun)
     finally:
-        close(session)
+        session.close()
 
 
 def _given(part: Part, task: list[tuple[SyncRun, Task]]) -> GivenPartition | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from burler.declare.checks import line_of
 from burler.declare.spec import StreamSpec
-from burler.engine.catalog.plan import PlannedRun
-from burler.engine.catalog.unseen import UnseenKey
+from burler.engine.catalog.plan import PlannedRun, key_format
 from burler.engine.family import Family
-from burler.engine.run.session import Session
+from burler.pipeline.shape import Shaper
 from burler.singer.catalog import Catalog
 
 
@@ -19,14 +21,12 @@ class Line:
     still on the way don't go out either.
     """
 
-    def __init__(self, session: Session, planned: PlannedRun, catalog: Catalog) -> None:
-        own = session.specs.get(planned.spec.tap_stream_id)
-        # A tail function stands in the place of the sync function.
+    def __init__(self, planned: PlannedRun, catalog: Catalog) -> None:
         self.root = planned.spec.tap_stream_id
         self.pushes = planned.pushes
-        self.specs = session.specs if own is planned.spec else {**session.specs, self.root: planned.spec}
+        self.specs = planned.specs
         self.planned = {stream.tap_stream_id: stream for stream in planned.streams}
-        self.names = tuple(spec.tap_stream_id for spec in session.line(planned.spec))
+        self.names = tuple(planned.specs)
         self.selected = frozenset(self.planned)
         self.schemas = {name: planned.schema for name, planned in self.planned.items()}
         self.unseen = self._unseen_key(catalog)
@@ -119,3 +119,29 @@ class Line:
     def below(self, name: str) -> set[str]:
         """A stream and all that hang on it."""
         return self.family.below(name)
+
+
+class UnseenKey:
+    """The replication key of a parent that runs unseen, for its substreams alone: in the form that it would go out in.
+    Takes the key of rows that are not shaped.
+
+    Args:
+        schema: of the whole row, from the catalog.
+    """
+
+    def __init__(self, stream: str, key: str, schema: Mapping[str, Any]) -> None:
+        node = (schema.get("properties") or {}).get(key)
+        self._key = key
+        self.textual = key_format(schema, key)
+        self._shaper: Shaper | None = None
+        if isinstance(node, dict):
+            alone = {"type": "object", "properties": {key: node}}
+            self._shaper = Shaper(stream, alone, key=key, keys_required=False)
+
+    def of(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """The values of some rows; as they are, where they fit no schema."""
+        values = [row.get(self._key) for row in rows]
+        if self._shaper is None:
+            return values
+        fitted = self._shaper.fit([{self._key: value} for value in values])
+        return fitted.keys if len(fitted.keys) == len(values) else values

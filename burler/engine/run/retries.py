@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from burler.declare.spec import Retry, StreamSpec
+from burler.engine.session import Session
 from burler.errors import StreamError
 from burler.logs import short
-
-if TYPE_CHECKING:
-    from burler.engine.run.session import Session
 
 logger = logging.getLogger(__name__)
 

@@ -74,7 +74,7 @@ class SyncRun:
         self.spec = planned.spec
         self.name = self.at = planned.spec.tap_stream_id
         self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
-        self.line = Line(engine.session, planned, engine.catalog) if kept is None else kept.line(engine, planned)
+        self.line = Line(planned, engine.plan.catalog) if kept is None else kept.line(engine, planned)
         self.began, self._begun = engine.now(), engine.clock.monotonic()
         self.saved = self._family_state()
         self._forgot = self.saved.forgot
@@ -89,7 +89,10 @@ class SyncRun:
         self.stream_runs: dict[str, Callable[..., StreamRun]] = {}
         self.own_run = run_of_stream(self)
         self.own_given: Given = engine.session.given(
-            client=self.client, state=self.state_at_start, catalog=lambda: engine.catalog, stream=lambda: self.own_run
+            client=self.client,
+            state=self.state_at_start,
+            catalog=lambda: engine.plan.catalog,
+            stream=lambda: self.own_run,
         )
         self._state_at_start = b"{}"
         self._state_copy: Any = None

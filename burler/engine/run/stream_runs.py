@@ -56,7 +56,7 @@ def _in_any_task(sync: SyncRun, spec: StreamSpec) -> Callable[..., StreamRun]:
     """What is the same in all of them."""
     engine, line, name = sync.engine, sync.line, spec.tap_stream_id
     planned = line.planned.get(name)
-    entry = engine.catalog.entries.get(name)
+    entry = engine.plan.catalog.entries.get(name)
     return partial(
         StreamRun,
         engine.session.app.tap,

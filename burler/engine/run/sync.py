@@ -21,16 +21,15 @@ import msgspec
 
 from burler.clock import Clock
 from burler.engine.acknowledge import Acknowledgements
-from burler.engine.catalog.batch_settings import batch_enabled
-from burler.engine.catalog.plan import PlannedRun, PlannedStream
+from burler.engine.catalog.plan import Plan, PlannedRun, PlannedStream
 from burler.engine.run.guarded import GuardedSink
 from burler.engine.run.partitions import GivenPartition
-from burler.engine.run.session import Session
 from burler.engine.run.signals import Stopper
 from burler.engine.run.stream import SyncRun
 from burler.engine.run.timer import Timer
 from burler.engine.run.workers import Crew, stopper_here
 from burler.engine.run.writing import FATAL
+from burler.engine.session import Session
 from burler.engine.state.ledger import Ledger
 from burler.engine.tail.kept import Kept
 from burler.engine.tail.tail import Tail
@@ -38,7 +37,6 @@ from burler.engine.writer.writer import schema_of
 from burler.errors import StreamError
 from burler.events import Events, Failed, StateWritten
 from burler.settings import Settings
-from burler.singer.catalog import Catalog
 from burler.singer.messages import State
 from burler.sinks.base import Sink, form_for
 
@@ -66,10 +64,9 @@ class Engine:
     def __init__(
         self,
         session: Session,
-        plan: tuple[PlannedRun, ...],
+        plan: Plan,
         sink: Sink,
         *,
-        catalog: Catalog,
         state: dict[str, Any] | None = None,
         settings: Settings | None = None,
         stopper: Stopper | None = None,
@@ -77,13 +74,12 @@ class Engine:
         clock: Clock | None = None,
         limit: int | None = None,
         events: Events | None = None,
-        replan: Callable[[], tuple[tuple[PlannedRun, ...], Catalog]] | None = None,
+        replan: Callable[[], Plan] | None = None,
         part: GivenPartition | None = None,
     ) -> None:
         self.session = session
         self.plan = plan
         self.sink: Sink = GuardedSink(sink, self)
-        self.catalog = catalog
         self.settings = settings or Settings()
         self.stopper = stopper or Stopper()
         self.clock = clock or Clock()
@@ -111,7 +107,7 @@ class Engine:
             failed=self.stream_failed,
             died=self.stopper.fail,
         )
-        self._waiting = deque(plan)
+        self._waiting = deque(plan.runs)
         self._late_errors: dict[str, BaseException] = {}
 
     def run(self) -> SyncResult:
@@ -169,14 +165,14 @@ class Engine:
 
     def _choose_forms(self) -> None:
         """Let the sink see which streams come, and how: what is wrong with that shows before the first message."""
-        for stream in (stream for planned in self.plan for stream in planned.streams if self.limit is None):
-            form_for(self.sink, stream.stream, batch_enabled(stream))
+        for stream in self.plan.streams if self.limit is None else ():
+            form_for(self.sink, stream.stream, stream.batch_enabled)
 
     def _run_streams(self, result: SyncResult) -> None:
         """Streams of the plan, one after the other or several at a time; the first one on this thread."""
         crew = Crew(lambda: self.stopper.requested, name="burler-stream")
         first = self._waiting.popleft() if self._waiting else None
-        for _ in range(1, min(self.settings.workers, len(self.plan)) if self.limit is None else 1):
+        for _ in range(1, min(self.settings.workers, len(self.plan.runs)) if self.limit is None else 1):
             crew.start(partial(self._beside, result))
         while first is not None:
             self._run_stream(first, result)
@@ -313,8 +309,7 @@ class Engine:
 
     def planned(self, stream: str) -> PlannedStream | None:
         """A stream of the plan; None if it is not selected."""
-        streams = (one for planned in self.plan for one in planned.streams)
-        return next((one for one in streams if one.tap_stream_id == stream), None)
+        return next((one for one in self.plan.streams if one.tap_stream_id == stream), None)
 
     def note_syncing(self) -> None:
         """Note in the state which stream the run is in, unless the settings say not to: the first that has
@@ -326,13 +321,12 @@ class Engine:
         self.ledger.note_syncing(name if self.settings.currently_syncing and not self.settings.tail else None)
 
 
-def write_schemas(plan: tuple[PlannedRun, ...], sink: Sink) -> None:
+def write_schemas(plan: Plan, sink: Sink) -> None:
     """SCHEMA of every planned stream, and nothing else; the sink is closed."""
     complete = False
     try:
-        for planned in plan:
-            for stream in planned.streams:
-                sink.write(schema_of(stream))
+        for stream in plan.streams:
+            sink.write(schema_of(stream))
         complete = True
     finally:
         sink.close(complete=complete)

@@ -223,7 +223,7 @@ class Task:
         return engine.session.given(
             client=self._sync.client,
             state=self._sync.state_at_start,
-            catalog=lambda: engine.catalog,
+            catalog=lambda: engine.plan.catalog,
             stream=lambda: run,
             partition=lambda: run.partition,
         )

@@ -8,14 +8,14 @@ for the whole run: each STATE says what is safe of all streams.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from burler.clock import Clock
-from burler.engine.catalog.plan import PlannedRun
+from burler.engine.catalog.plan import Plan
 from burler.engine.family import Family
 from burler.engine.state.coverage import ChildCoverage
 from burler.engine.state.ordered import FlatBookmark, OrderedPartitions, PartitionOrder
@@ -452,21 +452,18 @@ def _interrupted(state: State, family: Family) -> Interrupted | None:
     return Interrupted(found[key], versions)
 
 
-def unread(plan: Iterable[PlannedRun], own: Container[str], state: Mapping[str, Any]) -> Iterator[str]:
+def unread(plan: Plan, state: Mapping[str, Any]) -> Iterator[str]:
     """A sentence for each stream with a bookmark of which the state holds something, but not under a name that burler
     reads: a state of the Singer SDK, or of a tap that named its bookmark otherwise. One for a state that
     knows no stream of the tap.
-
-    Args:
-        own: the names of all streams that the tap has.
     """
     there = list(state.get("bookmarks") or ())
-    if there and not any(name in own for name in there):
+    if there and not any(name in plan.specs for name in there):
         yield (
             f"the state holds {_some(there)} and no stream of this tap: every stream begins anew. Is it the state of "
             "another tap?"
         )
-    for stream in (stream for planned in plan for stream in planned.streams):
+    for stream in plan.streams:
         key = stream.bookmark_key
         entry = entry_of(state, stream.tap_stream_id)
         strange = sorted(set(entry) - _OURS)

@@ -51,7 +51,7 @@ class Kept:
                 self._repeats.pop(one, None)
         found = self._lines.get(planned.pushes)
         if found is None:
-            found = self._lines[planned.pushes] = Line(engine.session, planned, engine.catalog)
+            found = self._lines[planned.pushes] = Line(planned, engine.plan.catalog)
         found.begin()
         return found
 

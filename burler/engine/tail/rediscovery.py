@@ -27,20 +27,20 @@ def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Sour
         return
     try:
         with stopper_here(engine.stopper).user_code():
-            plan, catalog = engine.replan()
+            plan = engine.replan()
     except Stop:
         return
     except Exception as error:
         logger.warning("discovery failed, the streams stay as they are: %s", logs.short(error))
         return
     with engine.lock, engine.changed:
-        now, found = engine.clock.monotonic(), {one.spec.tap_stream_id: one for one in plan}
+        now, found = engine.clock.monotonic(), {one.spec.tap_stream_id: one for one in plan.runs}
         if sources and not found:
             logger.warning(
                 "discovery found no stream that is wanted, which is taken for a failure: all stay as they are"
             )
             return
-        engine.plan, engine.catalog = plan, catalog
+        engine.plan = plan
         engine.acknowledgements.follow(plan)
         for name in [name for name in sources if name not in found]:
             logger.warning("stream '%s': is gone, by what was discovered; it is read no more", name)

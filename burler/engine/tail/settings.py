@@ -6,12 +6,9 @@ A catalog's metadata comes before the author's option, and that before the setti
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from burler.engine.catalog.plan import PlannedStream
-from burler.errors import CatalogError
 from burler.settings import Settings
-from burler.singer.keys import KEYS
 from burler.singer.metadata import FULL_TABLE
 
 logger = logging.getLogger(__name__)
@@ -26,8 +23,9 @@ def interval_seconds(planned: PlannedStream, settings: Settings) -> float:
     Raises:
         CatalogError: the metadata holds something else than milliseconds.
     """
-    told = _told(planned, INTERVAL, planned.spec.new_record_polling_interval_ms)
-    return float(settings.new_record_polling_interval_ms if told is None else told) / 1000
+    own, option = planned.told(INTERVAL), planned.spec.new_record_polling_interval_ms
+    said = next((one for one in (own, option) if one is not None), settings.new_record_polling_interval_ms)
+    return float(said) / 1000
 
 
 def full_table_age_seconds(planned: PlannedStream, settings: Settings) -> float | None:
@@ -36,8 +34,9 @@ def full_table_age_seconds(planned: PlannedStream, settings: Settings) -> float 
     Raises:
         CatalogError: the metadata holds something else than seconds.
     """
-    told = _told(planned, AGE, planned.spec.max_full_table_age_seconds)
-    return settings.max_full_table_age_seconds if told is None else float(told)
+    own, option = planned.told(AGE), planned.spec.max_full_table_age_seconds
+    said = next((one for one in (own, option) if one is not None), settings.max_full_table_age_seconds)
+    return None if said is None else float(said)
 
 
 def check(planned: PlannedStream) -> None:
@@ -54,7 +53,7 @@ def check(planned: PlannedStream) -> None:
                 logger.warning(
                     "stream '%s': metadata '%s' of a field has no effect; it belongs to the breadcrumb []", name, key
                 )
-    said = [key for key in (INTERVAL, AGE) if _told(planned, key, None) is not None]
+    said = [key for key in (INTERVAL, AGE) if planned.told(key) is not None]
     leader = planned.spec.root or planned.spec.emitted_by
     if said and leader and leader != name:
         logger.warning(
@@ -67,17 +66,3 @@ def check(planned: PlannedStream) -> None:
         logger.warning(
             "stream '%s': metadata '%s' has no effect: its method is %s", name, AGE, planned.replication_method
         )
-
-
-def _told(planned: PlannedStream, key: str, option: Any) -> Any:
-    """What the catalog says under a key, else the author's option."""
-    value = planned.metadata.get((), {}).get(key)
-    if value is None:
-        return option
-    try:
-        return KEYS[key].read(value)
-    except ValueError as wanted:
-        raise CatalogError(
-            f"stream '{planned.tap_stream_id}': metadata '{key}' must be {wanted}, not {value!r:.60}.\n"
-            "Mend it in the catalog, at the stream's entry with the breadcrumb [], or leave it out."
-        ) from None

@@ -43,7 +43,7 @@ class Tail:
         self._begun = self._anew = engine.clock.monotonic()
         self._discovered = self._begun
         self.generation = 0
-        self.sources = {one.spec.tap_stream_id: source_of(one, self._settings, self._begun) for one in engine.plan}
+        self.sources = {one.spec.tap_stream_id: source_of(one, self._settings, self._begun) for one in engine.plan.runs}
         self._crew = self._new_crew()
         self._rounds = Rounds(engine, result, lambda: self.generation)
         self._told_late = self._told_put_off = False

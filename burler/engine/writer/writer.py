@@ -17,7 +17,6 @@ from burler import pages
 from burler.call import Given
 from burler.context import StreamRun, call_bound
 from burler.declare.spec import StreamSpec, UserFunction
-from burler.engine.catalog.batch_settings import batch_enabled
 from burler.engine.catalog.plan import PlannedStream
 from burler.engine.state.ledger import FamilyState
 from burler.engine.writer.page_buffer import PageBuffer
@@ -90,7 +89,7 @@ class StreamWriter:
         self._sink, self._now, self._invoke = sink, now, invoke
         self._limit = sys.maxsize if limit is None else limit
         # A look at a few rows is no load: it shows them.
-        form: Form = "messages" if limit is not None else form_for(sink, planned.stream, batch_enabled(planned))
+        form: Form = "messages" if limit is not None else form_for(sink, planned.stream, planned.batch_enabled)
         self.asks_bookmarks = spec.bookmark is not None and planned.bookmark_key is not None
         # Not where the function wants to know what comes below the row.
         self._asks_each = spec.bookmark is not None and self.asks_bookmarks and "children" not in spec.bookmark.names

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from burler.declare.app import App
 from burler.declare.appref import AppRef
 from burler.engine.remote import Part, PartEnd, run_part
-from burler.engine.run.run import close, prepare
 from burler.engine.run.signals import Stopper
+from burler.engine.session import open_session
 from burler.errors import BatchError, BurlerError, StreamError
 from burler.logs import place_of_error, short
 from burler.settings import Settings
@@ -85,8 +85,8 @@ class AppWork:
 
 def _settings(app: App, config: Mapping[str, Any]) -> Settings:
     """The tap's, with pages as large as batches: each has its cost, and nothing waits for the rows of one alone."""
-    session, settings = prepare(app, config)
-    close(session)
+    session, settings = open_session(app, config)
+    session.close()
     return settings if "page_max_rows" in config else replace(settings, page_max_rows=_MOST_ROWS)
 
 

@@ -119,26 +119,22 @@ def _of_command(options: Options, text: str) -> Found:
 
 
 def _of_app(options: Options) -> Found:
-    from burler.engine.run.run import close, prepare
+    from burler.engine.catalog.discovery import discover_app
 
     assert options.app is not None
     ref = from_text(options.app)
     app = load_app(ref)
     loaded = _loaded(app, options)
-    session, _settings = prepare(app, loaded)
-    try:
-        own = session.catalog().to_wire()
-    finally:
-        close(session)
+    found = discover_app(app, loaded)
     catalog, declared = select(
-        own if options.catalog is None else options.catalog,
+        found.catalog.to_wire() if options.catalog is None else options.catalog,
         options.stream,
         options.fields,
         chosen=options.catalog is not None,
         source=app.name,
     )
     _check(declared)
-    spec = session.specs.get(declared.stream)
+    spec = found.specs.get(declared.stream)
     is_root = spec is not None and spec.parent is None and spec.emitted_by is None
     return Found(options, declared, catalog, loaded.config, ref=ref, is_root=is_root)
 

@@ -118,11 +118,12 @@ def tap_name(found: Any) -> str:
 
 
 def _run_app(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> None:
-    from burler.engine.run.run import prepare, run_session
+    from burler.engine.run.run import run_session
+    from burler.engine.session import open_session
     from burler.sinks.lake import LakeSink
 
     app = found.ref.load()
-    session, settings = prepare(app, dict(found.config or {}))
+    session, settings = open_session(app, dict(found.config or {}))
     settings = _of_stream(settings, found.config or {}, work)
     writer = _writer(work.spool, app.name, keeper.write, settings, stopper)
     result = run_session(

@@ -17,10 +17,11 @@ from burler.declare.spec import StreamSpec
 from burler.errors import CatalogError, DeclarationError
 from burler.schema.refs import resolve_refs
 from burler.singer import metadata as md
-from burler.singer.catalog import CatalogEntry
+from burler.singer.catalog import Catalog, CatalogEntry
 from burler.singer.metadata import FULL_TABLE, INCREMENTAL, LOG_BASED, METHODS
 from burler.singer.selection import fields_selected, stream_selected, with_booleans
 from burler.suggest import did_you_mean, nearest
+from burler.words import some
 
 logger = logging.getLogger(__name__)
 
@@ -31,13 +32,44 @@ _STEPS = ("properties", "items")
 _FACTS = ("forced-replication-method", "valid-replication-keys")
 
 
-def merge(mine: CatalogEntry, given: CatalogEntry) -> CatalogEntry:
-    """The entry to run by: the user's schema and metadata over the tap's own.
+def merge(own: Catalog, given: Catalog, *, whole: bool) -> dict[str, CatalogEntry]:
+    """The streams of a run: the tap's own with the user's word on top. The tap's own order decides, not the
+    catalog's: what is emitted by another stream comes after it.
+
+    Args:
+        whole: those that the catalog does not list too, deselected, so that ``--select`` can add them.
 
     Raises:
-        CatalogError: ``selected`` is no boolean, the schema is nested too deep or has a reference that can't be
-            resolved.
+        CatalogError: it selects a stream that the tap does not have, or is that of another tap; ``selected`` is no
+            boolean; a schema is nested too deep or has a reference that can't be resolved.
     """
+    strange = [name for name in given.entries if name not in own.entries]
+    for name in strange:
+        if not stream_selected(given.entries[name].metadata, stream=name):
+            continue
+        raise CatalogError(
+            f"the catalog selects stream '{name}', which this tap does not have.{did_you_mean(name, own.entries)} "
+            f"Streams: {some(list(own.entries))}. Make the catalog anew: burler discover APP"
+        )
+    if strange and len(strange) == len(given.entries):
+        raise CatalogError(
+            f"the catalog lists no stream of this tap, but {some(strange)}. Is it the catalog of another tap? "
+            f"Streams: {some(list(own.entries))}. Make the catalog anew: burler discover APP"
+        )
+    for name in strange:
+        logger.warning("the catalog lists stream '%s', which this tap does not have; it is not selected", name)
+    merged = {}
+    for name, mine in own.entries.items():
+        if name in given.entries:
+            merged[name] = _merged(mine, given.entries[name])
+        elif whole:
+            root = {**mine.metadata.get((), {}), "selected": False}
+            merged[name] = replace(mine, metadata={**mine.metadata, (): root})
+    return merged
+
+
+def _merged(mine: CatalogEntry, given: CatalogEntry) -> CatalogEntry:
+    """The entry to run by: the user's schema and metadata over the tap's own."""
     name = mine.tap_stream_id
     theirs = with_booleans(given.metadata, stream=name)
     merged = {crumb: dict(values) for crumb, values in mine.metadata.items()}
@@ -148,15 +180,13 @@ def _ends_in_name(crumb: tuple[str, ...]) -> bool:
     return len(crumb) > 1 and crumb[0] == "properties" and crumb[-2] == "properties"
 
 
-def key_properties(
-    spec: StreamSpec, given: CatalogEntry | None, root: Mapping[str, Any], *, quiet: bool = False
-) -> tuple[str, ...]:
+def key_properties(spec: StreamSpec, given: CatalogEntry | None, root: Mapping[str, Any]) -> tuple[str, ...]:
     """The stream's key: the tap's own; for a stream without one, what the catalog says (a view's keys first)."""
     view = root.get("view-key-properties") if root.get("is-view") is True else None
     wanted = tuple((given.key_properties if given else ()) or view or root.get("table-key-properties") or ())
     if not spec.key_properties:
         return wanted
-    if wanted and set(wanted) != set(spec.key_properties) and not quiet:
+    if wanted and set(wanted) != set(spec.key_properties):
         logger.warning(
             "stream '%s': the catalog gives it the key %s, but its key is %s",
             spec.tap_stream_id,
