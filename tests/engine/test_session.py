@@ -335,7 +335,7 @@ def test_a_class_that_can_not_be_made_says_why():
         error = run_tap(tap).result.errors["rows"]
     except BurlerError as raised:
         error = raised
-    assert "stream 'rows': class Rows can't be made" in str(error)
+    assert "class Rows can't be made" in str(error)
     assert "by name" in str(error)
 
 
