@@ -21,6 +21,7 @@ from burler.extras import require
 from burler.files.contents import Contents, table_of
 from burler.files.options import Csv, Options
 from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, format_of_media_type, kind_of
+from burler.numbers import is_measure
 from burler.storage.find import File
 from burler.storage.location import shown
 
@@ -120,35 +121,24 @@ def export(
         DeclarationError: an option that can't be. While it runs: FileError (not ready in time, damaged, broken), and
             whatever the functions raise.
     """
-    options = Options.checked(
-        format=format,
-        compression=compression,
-        member=member,
-        csv=csv,
-        records_path=records_path,
-        add=add,
-        max_line_bytes=max_line_bytes,
-        max_document_bytes=max_document_bytes,
-        max_unpacked_bytes=max_unpacked_bytes,
-    )
-    for name, seconds in (
-        ("poll_seconds", poll_seconds),
-        ("longest_poll_seconds", longest_poll_seconds),
-        ("limit_seconds", limit_seconds),
+    limits = max_line_bytes, max_document_bytes, max_unpacked_bytes
+    options = Options(format, compression, member, csv, records_path, add, *limits)
+    for name, given, least in (
+        ("poll_seconds", poll_seconds, 0),
+        ("longest_poll_seconds", longest_poll_seconds, 0),
+        ("limit_seconds", limit_seconds, 0),
+        ("backoff", backoff, 1),
     ):
-        if not seconds > 0:
-            raise DeclarationError(f"burler.files.export: {name}={seconds!r}; it is more than 0.")
-    if not backoff >= 1:
-        raise DeclarationError(f"burler.files.export: backoff={backoff!r}; it is 1 or more.")
-    for name, function in (("request", request), ("ready", ready)):
-        if not callable(function):
-            raise DeclarationError(f"burler.files.export: {name} is a function, not {type(function).__name__}.")
+        if not (given > least or given == least == 1):
+            raise _wrong(f"{name}={given!r}; it is {'1 or more' if least else 'more than 0'}")
+    if not callable(request) or not callable(ready):
+        raise _wrong("request and ready are functions")
     if not callable(download) and not hasattr(download, "download"):
-        raise DeclarationError("burler.files.export: download is a burler.http.Client or a function (part, path).")
+        raise _wrong("download is a burler.http.Client or a function (part, path)")
     if keep_job and (not isinstance(what, str) or what in ("", _UNNAMED)):
-        raise DeclarationError(
-            "burler.files.export: keep_job needs what='...': a job that an earlier run asked for is found by it, so it "
-            "says what is asked for, with its parameters."
+        raise _wrong(
+            "keep_job needs what='...': a job that an earlier run asked for is found by it, so it says what is asked "
+            "for, with its parameters"
         )
     clock = FunctionClock(sleep=sleep, monotonic=monotonic, now=now)
     read = partial(_read, options, partial(_fetch, download, max_download_bytes), folder)
@@ -156,13 +146,12 @@ def export(
     def asked() -> Job:
         job = request()
         if job is None:
-            raise DeclarationError("burler.files.export: request() gave None; it gives the job, such as its id.")
+            raise _wrong("request() gave None; it gives the job, such as its id")
         logger.info("export: %s was asked for.", what)
         return job
 
     def parts_of(job: Job) -> list[Part]:
-        pauses = _pauses(poll_seconds, backoff, longest_poll_seconds)
-        return _wait(partial(ready, job), what, pauses, limit_seconds, clock)
+        return _wait(partial(ready, job), what, (poll_seconds, backoff, longest_poll_seconds), limit_seconds, clock)
 
     def pages() -> Iterator[Any]:
         run = stream if stream is not None else running()
@@ -171,13 +160,16 @@ def export(
             try:
                 parts = parts_of(job)
             except BaseException:
-                if cancel is not None:
-                    _give_up(partial(cancel, job), what)
+                try:
+                    if cancel is not None:
+                        cancel(job)
+                except Exception as error:
+                    logger.warning("export: %s could not be cancelled: %s", what, shown(str(error)))
                 raise
             yield from read(parts, run)
             return
         if run is None:
-            raise DeclarationError("burler.files.export: keep_job needs a running stream: export(stream=stream, ...).")
+            raise _wrong("keep_job needs a running stream: export(stream=stream, ...)")
         kept = _Kept(run, what, keep_seconds, clock)
         try:
             yield from read(kept.parts(asked, parts_of), run)
@@ -188,6 +180,10 @@ def export(
         kept.done()
 
     return pages()
+
+
+def _wrong(fact: str) -> DeclarationError:
+    return DeclarationError(f"burler.files.export: {fact}.")
 
 
 # ---- waiting ---------------------------------------------------------------------------------------------------------
@@ -204,18 +200,18 @@ def _is_passing(error: BaseException) -> bool:
     return isinstance(error, _TooLong) or not isinstance(error, Exception)
 
 
-def _pauses(seconds: float, backoff: float, longest: float) -> Iterator[float]:
-    while True:
-        yield seconds
-        seconds = min(seconds * backoff, longest)
-
-
-def _wait(ready: Callable[[], Any], what: str, pauses: Iterator[float], limit: float, clock: Clock) -> list[Part]:
+def _wait(
+    ready: Callable[[], Any], what: str, pauses: tuple[float, float, float], limit: float, clock: Clock
+) -> list[Part]:
     """Look at a job until it is done, less and less often.
+
+    Args:
+        pauses: the first one in seconds, how many times as long each next one is, and the longest.
 
     Raises:
         FileError: it is not within the limit, in seconds. And whatever ``ready`` raises.
     """
+    pause, backoff, longest = pauses
     begun, looks = clock.monotonic(), 1
     while (found := ready()) is None:
         seconds = clock.monotonic() - begun
@@ -225,25 +221,15 @@ def _wait(ready: Callable[[], Any], what: str, pauses: Iterator[float], limit: f
                 f"export: {what} was not ready after {seconds:,.0f} seconds; it was looked at {times}.\n"
                 "  Ask for less at a time, or raise limit_seconds."
             )
-        clock.pause(min(next(pauses), limit - seconds))
+        clock.pause(min(pause, limit - seconds))
+        pause = min(pause * backoff, longest)
         looks += 1
     several = found if isinstance(found, list | tuple) else [found]
     parts = [Part(one) if isinstance(one, str) and one else one for one in several]
     wrong = [type(one).__name__ for one in parts if not isinstance(one, Part)]
     if wrong:
-        raise DeclarationError(
-            "burler.files.export: ready(job) gives None, a URL, a burler.files.Part or a list of these, "
-            f"not {wrong[0]}."
-        )
+        raise _wrong(f"ready(job) gives None, a URL, a burler.files.Part or a list of these, not {wrong[0]}")
     return parts
-
-
-def _give_up(cancel: Callable[[], Any], what: str) -> None:
-    """Nobody waits for a job any more."""
-    try:
-        cancel()
-    except Exception as error:
-        logger.warning("export: %s could not be cancelled: %s", what, shown(str(error)))
 
 
 class _Kept:
@@ -255,8 +241,7 @@ class _Kept:
     def parts(self, asked: Callable[[], Any], parts_of: Callable[[Any], list[Part]]) -> list[Part]:
         """Wait for the job of an earlier run, if the same was asked for and it is not too old; one that is gone is
         asked for once more."""
-        entry: Any = self._jobs().get(self._what)
-        if self._is_young(entry):
+        if (entry := self._jobs().get(self._what)) is not None:
             logger.info("export: %s: the job that the last run asked for is waited for.", self._what)
             try:
                 return parts_of(entry["job"])
@@ -284,17 +269,20 @@ class _Kept:
             )
 
     def _jobs(self) -> dict[str, Any]:
+        """Those that are not too old."""
         jobs = self._run.state.get(_KEY)
-        return dict(jobs) if isinstance(jobs, dict) else {}
-
-    def _is_young(self, entry: Any) -> bool:
-        at = entry.get("at") if isinstance(entry, dict) and "job" in entry else None
-        return isinstance(at, int | float) and self._clock.time() - at < self._seconds
+        least = self._clock.time() - self._seconds
+        return {
+            what: entry
+            for what, entry in (jobs.items() if isinstance(jobs, dict) else ())
+            if isinstance(entry, dict) and "job" in entry and is_measure(at := entry.get("at")) and at > least
+        }
 
     def _save(self, own: dict[str, Any]) -> None:
         """Put the job into the state, or take it out, and have that taken as it stands here. Others that are too old
         are forgotten."""
-        others = {what: entry for what, entry in self._jobs().items() if what != self._what and self._is_young(entry)}
+        others = self._jobs()
+        others.pop(self._what, None)
         if jobs := {**others, **own}:
             self._run.state[_KEY] = jobs
         else:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from burler.errors import DeclarationError, FileError
 from burler.formats.csv import Dialect
@@ -18,8 +19,6 @@ from burler.storage.find import File
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
 """What files hold. ``jsonl``: an object a line. ``json``: one document, or an array."""
-
-PACKINGS = ("gz", "bz2", "xz", "zst", "zip")
 
 ADDED: dict[str, dict[str, Any]] = {
     "_file": {"type": "string"},
@@ -40,8 +39,12 @@ def patterns_of(given: Patterns) -> tuple[str, ...]:
     """
     several = [given] if isinstance(given, str | os.PathLike) else list(given)
     if not several or not all(isinstance(one, str | os.PathLike) and os.fspath(one) for one in several):
-        raise DeclarationError(f"burler.files: a pattern is a path or a URL, such as 'data/*.csv', not {given!r}.")
+        raise _wrong(f"a pattern is a path or a URL, such as 'data/*.csv', not {given!r}")
     return tuple(str(os.fspath(one)) for one in several)
+
+
+def _wrong(fact: str) -> DeclarationError:
+    return DeclarationError(f"burler.files: {fact}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +92,24 @@ class Csv:
     def __post_init__(self) -> None:
         try:
             self.dialect()
+            if self.zone is not None:
+                ZoneInfo(self.zone)
+        except (ZoneInfoNotFoundError, OSError):
+            raise _wrong(f"Csv(zone={self.zone!r}) is no time zone, such as 'UTC'") from None
         except ValueError as error:
-            raise DeclarationError(f"burler.files.Csv: {error}.") from None
-        if not isinstance(self.header, bool):
-            object.__setattr__(self, "header", _names(self.header))
+            raise _wrong(f"Csv: {error}") from None
         for name in ("null_values", "true_values", "false_values"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         if not is_count(self.skip_rows, 0) or not is_count(self.block_bytes, 1):
-            raise DeclarationError("burler.files.Csv: skip_rows is a whole number, 0 or more; block_bytes 1 or more.")
-        if self.zone is not None:
-            _check_zone(self.zone)
+            raise _wrong("Csv: skip_rows is a whole number, 0 or more; block_bytes 1 or more")
+        if isinstance(self.header, bool):
+            return
+        if isinstance(self.header, str) or not self.header or not all(isinstance(n, str) and n for n in self.header):
+            raise _wrong(f"Csv: header is True, False or a tuple of names, not {self.header!r}")
+        object.__setattr__(self, "header", tuple(self.header))
+        if len(set(self.header)) < len(self.header):
+            raise _wrong("Csv: header names a column twice")
 
     def dialect(self) -> Dialect:
         """How the text is written.
@@ -123,73 +133,37 @@ class Csv:
         return CellWords(self.null_values, self.true_values, self.false_values, self.zone)
 
 
-def _names(given: Any) -> tuple[str, ...]:
-    if isinstance(given, str) or not all(isinstance(name, str) and name for name in given) or not given:
-        raise DeclarationError(f"burler.files.Csv: header is True, False or a tuple of names, not {given!r}.")
-    names = tuple(given)
-    if len(set(names)) < len(names):
-        raise DeclarationError("burler.files.Csv: header names a column twice.")
-    return names
-
-
-def _check_zone(zone: str) -> None:
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise DeclarationError(f"burler.files.Csv: zone {zone!r} is no time zone, such as 'UTC'.") from None
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How files are read; see ``read``. None of ``format`` and ``compression``: each file's name says."""
+    """How files are read; see ``read``. None of ``format`` and ``compression``: each file's name says.
+
+    Raises:
+        DeclarationError: an option that can't be.
+    """
 
     format: str | None = None
     compression: str | None = None
     member: str | None = None
     csv: Csv | None = None
-    records_path: tuple[str, ...] = ()
-    add: tuple[str, ...] = ()
+    records_path: str | Sequence[str] = ()
+    add: str | Iterable[str] = ()
     max_line_bytes: int = 1 << 28
     max_document_bytes: int = 1 << 28
     max_unpacked_bytes: int = 1 << 36
 
-    @classmethod
-    def checked(
-        cls,
-        *,
-        format: str | None,
-        compression: str | None,
-        member: str | None,
-        csv: Csv | None,
-        records_path: str | Sequence[str],
-        add: Iterable[str],
-        **limits: int,
-    ) -> Options:
-        """What an author gave, in its one form.
-
-        Args:
-            limits: ``max_line_bytes``, ``max_document_bytes``, ``max_unpacked_bytes``.
-
-        Raises:
-            DeclarationError: an option that can't be.
-        """
-        for name, given, known in (("format", format, FORMATS), ("compression", compression, (*PACKINGS, "none"))):
+    def __post_init__(self) -> None:
+        for name, known in (("format", FORMATS), ("compression", (*COMPRESSIONS, "none"))):
+            given = getattr(self, name)
             if given is not None and given not in known:
-                raise DeclarationError(f"burler.files: {name} {given!r} is not known. Known: {', '.join(known)}.")
-        chosen = (add,) if isinstance(add, str) else tuple(dict.fromkeys(add))
-        for name in chosen:
-            if name not in ADDED:
-                raise DeclarationError(
-                    f"burler.files: add={name!r}: there is no such column. Known: {', '.join(ADDED)}."
-                )
-        odd = next((name for name, limit in limits.items() if not is_count(limit, 1)), None)
-        if odd is not None:
-            raise DeclarationError(
-                f"burler.files: {odd}={limits[odd]!r:.60}; it is a whole number of bytes, 1 or more."
-            )
-        return cls(format, compression, member, csv, path_of(records_path), chosen, **limits)
+                raise _wrong(f"{name} {given!r} is not known. Known: {', '.join(known)}")
+        object.__setattr__(self, "records_path", path_of(self.records_path))
+        object.__setattr__(self, "add", (self.add,) if isinstance(self.add, str) else tuple(dict.fromkeys(self.add)))
+        for column in self.add:
+            if column not in ADDED:
+                raise _wrong(f"add={column!r}: there is no such column. Known: {', '.join(ADDED)}")
+        for name in ("max_line_bytes", "max_document_bytes", "max_unpacked_bytes"):
+            if not is_count(limit := getattr(self, name), 1):
+                raise _wrong(f"{name}={limit!r:.60}; it is a whole number of bytes, 1 or more")
 
     @property
     def identity(self) -> str:

@@ -84,52 +84,76 @@ def read(
         DeclarationError: an option that can't be. While it is read: FileError, MissingExtra; BurlerError where
             ``source`` stands for other files already.
     """
-    options = Options.checked(
-        format=format,
-        compression=compression,
-        member=member,
-        csv=csv,
-        records_path=records_path,
-        add=add,
-        max_line_bytes=max_line_bytes,
-        max_document_bytes=max_document_bytes,
-        max_unpacked_bytes=max_unpacked_bytes,
-    )
+    limits = max_line_bytes, max_document_bytes, max_unpacked_bytes
+    options = Options(format, compression, member, csv, records_path, add, *limits)
     for name, given in (("order", order), ("on_bad_file", on_bad_file), ("on_no_files", on_no_files)):
         if given not in _WORDS[name]:
             raise DeclarationError(f"burler.files.read: {name}={given!r}; it is one of {', '.join(_WORDS[name])}.")
     if not is_measure(settle_seconds) or settle_seconds < 0:
         raise DeclarationError(f"burler.files.read: settle_seconds={settle_seconds!r}; it is 0 or more.")
-    search = _Search(
-        patterns_of(pattern),
-        options,
-        order == "time",
-        settle_seconds,
-        on_no_files == "empty",
-        dict(storage_options or {}),
-        now,
+    return _Pages(
+        patterns=patterns_of(pattern),
+        options=options,
+        run=stream,
+        source=source,
+        remember=remember,
+        by_time=order == "time",
+        settle_seconds=settle_seconds,
+        skip_bad=on_bad_file == "skip",
+        may_be_empty=on_no_files == "empty",
+        storage_options=dict(storage_options or {}),
+        now=now,
+        monotonic=monotonic,
     )
-    return _Pages(search, stream, source, remember=remember, skip_bad=on_bad_file == "skip", monotonic=monotonic)
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """Which files are to be read."""
+@dataclass(slots=True, eq=False)
+class _Pages:
+    """An iterator of the pages of all files that are to be read.
+
+    The engine says which pages came straight to it (``page_taken``). A file of which all pages did is noted when the
+    page behind its last one is asked for: its rows stand before that place then. Whoever takes pages into his own hands
+    (a loop, a list, a look ahead) may yield their rows at any time: such files are noted once the function has ended.
+    """
 
     patterns: tuple[str, ...]
     options: Options
+    run: StreamRun | None
+    source: str
+    remember: bool
     by_time: bool
     settle_seconds: float
+    skip_bad: bool
     may_be_empty: bool
     storage_options: Mapping[str, Any] = field(repr=False)
     now: Callable[[], float]
+    monotonic: Callable[[], float]
+    _pages: Generator[Any, None, None] = field(init=False)
+    _page: Any = None
+    _straight: bool = False
+    _held: list[File] = field(default_factory=list)  # read, and noted at the end
+    _left: int = 0
 
-    @property
-    def identity(self) -> str:
-        """What decides which rows come, as text: another one makes all files be read again."""
-        return repr(([str(mask(pattern)) for pattern in self.patterns], self.options.identity))
+    def __post_init__(self) -> None:
+        self._pages = self._of_all()
 
-    def unread(self, progress: Progress) -> list[File]:
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._pages)
+
+    def page_taken(self, page: Any) -> None:
+        """A page came to the engine without a detour."""
+        self._straight = self._straight or page is self._page
+
+    def close(self) -> None:
+        """No more pages are wanted: a file that is open is closed."""
+        self._pages.close()
+
+    # ---- which files are read ------------------------------------------------------------------------------
+
+    def _unread(self, progress: Progress) -> list[File]:
         """The files that are new, in the order in which they are read."""
         found = find(self.patterns, self.storage_options)
         self._check(found, progress)
@@ -177,53 +201,15 @@ class _Search:
         logger.warning("files: '%s' changed in the future, as its store says; settle_seconds does not hold it.", file)
         return True
 
-
-class _Pages:
-    """An iterator of the pages of all files that are to be read.
-
-    The engine says which pages came straight to it (``page_taken``). A file of which all pages did is noted when the
-    page behind its last one is asked for: its rows stand before that place then. Whoever takes pages into his own hands
-    (a loop, a list, a look ahead) may yield their rows at any time: such files are noted once the function has ended.
-    """
-
-    def __init__(
-        self,
-        search: _Search,
-        run: StreamRun | None,
-        source: str,
-        *,
-        remember: bool,
-        skip_bad: bool,
-        monotonic: Callable[[], float],
-    ) -> None:
-        self._search, self._run, self._source = search, run, source
-        self._remember, self._skip_bad, self._monotonic = remember, skip_bad, monotonic
-        self._pages = self._of_all()
-        self._page: Any = None
-        self._straight = False
-        self._held: list[File] = []  # read, and noted at the end
-        self._left = 0
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        return next(self._pages)
-
-    def page_taken(self, page: Any) -> None:
-        """A page came to the engine without a detour."""
-        self._straight = self._straight or page is self._page
-
-    def close(self) -> None:
-        """No more pages are wanted: a file that is open is closed."""
-        self._pages.close()
+    # ---- their pages ---------------------------------------------------------------------------------------
 
     def _of_all(self) -> Generator[Any, None, None]:
-        search = self._search
-        run = self._run = self._run if self._run is not None else running()
-        noted_in = run if self._remember else None
-        progress = Progress(noted_in, source=self._source, of=search.identity, monotonic=self._monotonic)
-        files = search.unread(progress)
+        run = self.run = self.run if self.run is not None else running()
+        noted_in = run if self.remember else None
+        # Another text makes all files be read again.
+        identity = repr(([str(mask(pattern)) for pattern in self.patterns], self.options.identity))
+        progress = Progress(noted_in, source=self.source, of=identity, monotonic=self.monotonic)
+        files = self._unread(progress)
         untold = [file for file in files if not file.is_told]
         if untold and noted_in is not None:
             logger.warning(
@@ -234,7 +220,7 @@ class _Pages:
             )
         if run is not None and progress.known:
             run.not_modified()
-        contents = Contents(search.options, table_of(run))
+        contents = Contents(self.options, table_of(run))
         for file in files:
             straight = True
             try:
@@ -247,7 +233,7 @@ class _Pages:
             except FileNotFoundError:
                 self._leave(file, progress, "gone", "it is gone since it was listed")
             except FileError as error:
-                if not self._skip_bad:
+                if not self.skip_bad:
                     if progress.save():
                         self._mark()
                     raise
@@ -259,7 +245,7 @@ class _Pages:
     def _finish(self, file: File, progress: Progress, *, straight: bool) -> None:
         """A file's last page was handed over. A file that has changed meanwhile is not noted: it is read again in the
         next run."""
-        run = self._run
+        run = self.run
         if run is not None:
             run.tally.add("files")
             run.tally.add("bytes", count=file.size_bytes or 0)
@@ -272,7 +258,7 @@ class _Pages:
         elif straight:
             if progress.done(file):
                 self._mark()
-        elif run is not None and self._remember:
+        elif run is not None and self.remember:
             if not self._held:
                 run.source_state.later(lambda: self._note_held(progress))
             self._held.append(file)
@@ -285,12 +271,12 @@ class _Pages:
 
     def _mark(self) -> None:
         """Have the state taken as it stands here, behind the rows of the files that were read."""
-        if self._run is not None and not self._run.manual:
-            self._run.save_bookmark()
+        if self.run is not None and not self.run.manual:
+            self.run.save_bookmark()
 
     def _leave(self, file: File, progress: Progress, reason: str, fact: str) -> None:
         logger.warning("files: '%s' is left out: %s", file, fact)
-        run = self._run
+        run = self.run
         if run is None:
             return
         run.tally.add("files_skipped", reason)
@@ -306,7 +292,7 @@ class _Pages:
         Raises:
             FileError: so.
         """
-        name = self._run.name if self._run is not None else ""
+        name = self.run.name if self.run is not None else ""
         left = f"{counted(self._left, 'file')} {'was' if self._left == 1 else 'were'}"
         raise FileError(
             f"stream '{name}': {left} left out (the log says why), and so this is not the whole "

@@ -112,9 +112,7 @@ def schema(
     Raises:
         DeclarationError: an option that can't be.
     """
-    options = Options.checked(
-        format=format, compression=compression, member=member, csv=csv, records_path=records_path, add=add
-    )
+    options = Options(format, compression, member, csv, records_path, add)
     if not is_count(sample_rows, 1) or not is_count(sample_files, 1):
         raise DeclarationError("burler.files.schema: sample_rows and sample_files are whole numbers, 1 or more.")
     if not callable(pattern):
