@@ -21,7 +21,7 @@ from burler.formats import FormatError
 from burler.formats.columnar import record_batches
 from burler.formats.csv import Column
 from burler.formats.csv_read import CsvReader
-from burler.records.columns.demands import Demands, Report, listed
+from burler.records.columns.demands import Demands, Report, check_names, listed
 from burler.records.columns.from_csv import CsvLines, columns_of
 from burler.records.columns.from_json import ColumnarLayout
 from burler.records.columns.to_json import RowText
@@ -29,7 +29,6 @@ from burler.records.columns.to_json import RowText
 _PAGE_BYTES = 1 << 20
 _MOST_ROWS = 4096
 _OPEN_END = "the last row of a file has no line end; if it was cut off there, its last value is not whole"
-_NO_NAMES = "it is empty, and should begin with a row of names. Or say 'header': false."
 
 
 # ---- CSV -----------------------------------------------------------------------------------------------------
@@ -48,70 +47,36 @@ def csv_pages(
         are_shaped: whoever gets the rows looks at integers, dates and date-times, and knows what to do with odd ones.
 
     Raises:
-        FormatError: no CSV as it should be. BatchError: other columns, a value that is none of its field, or none where
-            there must be one; names the row.
+        FormatError: no CSV as it should be, or other columns. BatchError: a value that is none of its field, or none
+            where there must be one; names the row.
     """
     reader = CsvReader(source, options.dialect)
     declared = None if schema is None else columns_of(schema)
-    width = 0 if options.header else len(options.columns or declared or ())
-    first = reader.first(may_be_blank=width == 1)  # a row of one column is an empty line where it is null
-    if first is None:
+    given = options.columns or (None if declared is None else tuple(column.name for column in declared))
+    names = reader.names(None if options.header else given, header=options.header)
+    if names is None:
         if options.header:
-            raise BatchError(_NO_NAMES)
+            raise FormatError("it is empty, and should begin with a row of names", kind="names")
         return
     if options.header:
-        names = _named(first, options, declared, report)
-        reader.drop_first()
-    else:
-        names = _by_place(first, options, declared)
+        known = names if declared is None else [column.name for column in declared]
+        check_names(names, known, options.dialect.delimiter, every=False)
+        if strange := [name for name in names if name not in known]:
+            report(f"columns that the schema does not know are left out: {listed(strange)}")
+    elif given is None:
+        raise BatchError("it has no header, so its columns have no names. Read it with the stream's schema.")
     demands = Demands(schema or {})
     demands.check_columns(names, report)
     columns = declared or tuple(Column(name, "text") for name in names)
     places = {name: place for place, name in enumerate(names)}
     wanted = [places[column.name] for column in columns if column.name in places]
-    made = CsvLines(_wide(columns) if are_shaped else columns, options.null, demands)
+    if are_shaped:
+        columns = tuple(dataclasses.replace(column, narrow=None) for column in columns)
+    made = CsvLines(columns, options.null, demands)
     for batch in reader.batches(names, wanted):
         if reader.is_open:
             report(_OPEN_END)
         yield made.lines(batch, reader.row), batch.num_rows
-
-
-def _wide(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    return tuple(dataclasses.replace(column, narrow=None) for column in columns)
-
-
-def _named(names: list[str], options: CsvOptions, declared: tuple[Column, ...] | None, report: Report) -> list[str]:
-    """The names in a header, if they are columns of the stream."""
-    known = set(names) if declared is None else {column.name for column in declared}
-    twice = next((i for i, name in enumerate(names) if name in known and name in names[:i]), None)
-    if twice is not None:
-        once = names.index(names[twice])
-        raise BatchError(f"its columns {once + 1} and {twice + 1} have one name, and a row has one field of a name.")
-    if not known & set(names):
-        raise BatchError(
-            f"none of its columns is a field of the stream ({listed(sorted(known))}). Is the delimiter "
-            f"{options.dialect.delimiter!r}? Has the file no header? Then say 'header': false."
-        )
-    strange = [name for name in names if name not in known]
-    if strange:
-        report(f"columns that the schema does not know are left out: {listed(strange)}")
-    return names
-
-
-def _by_place(first: list[str], options: CsvOptions, declared: tuple[Column, ...] | None) -> list[str]:
-    """The names of columns without a header."""
-    if not options.columns and declared is None:
-        raise BatchError("it has no header, so its columns have no names. Read it with the stream's schema.")
-    names = list(options.columns) or [column.name for column in declared or ()]
-    if len(first) != len(names):
-        raise BatchError(
-            f"row 1 has {len(first)} fields, where {len(names)} columns are expected: {listed(names)}. "
-            f"Is the delimiter {options.dialect.delimiter!r}?"
-        )
-    is_text = len(names) == 1 and (declared is None or declared[0].kind == "text")
-    if not is_text and first == names:
-        raise BatchError("row 1 holds the names of the columns, and the message says 'header': false. Say true.")
-    return names
 
 
 # ---- Parquet and Arrow ---------------------------------------------------------------------------------------
@@ -133,8 +98,8 @@ def columnar_pages(
         schema: the stream's JSON Schema; every field that it declares is in every row, null where the file has none.
 
     Raises:
-        BatchError: no such file, a broken one, a value that JSON has no form for, a value or a file of another schema.
-            Errors of ``raw`` go through.
+        FormatError: a broken file, or one of other columns. BatchError: a value that JSON has no form for, or that is
+            none of the schema's. Errors of ``raw`` go through.
     """
     text, row = RowText(schema), 0
     layout = None if schema is None else columnar_layout(schema, "")
@@ -193,39 +158,24 @@ def _parts(
 ) -> Iterator[tuple[pa.RecordBatch, bool]]:
     """Batches of a page's size with the columns that the schema knows, and whether they are what burler would write."""
     demands, row = Demands(schema or {}), 0
-    for batch in _batches(raw, format):
-        is_own = layout is not None and batch.schema.equals(layout.arrow_schema)
-        known = batch if layout is None or is_own else _known(batch, demands, layout.arrow_schema.names, report)
+    known = [] if layout is None else layout.arrow_schema.names
+
+    def choose(found: pa.Schema) -> list[str]:
+        check_names(found.names, known, every=False)
+        demands.check_columns(found.names, report)
+        demands.check_below(found, report)
+        if strange := sorted(set(found.names) - set(known)):
+            report(f"columns that the schema does not know are left out: {listed(strange)}")
+        return [name for name in found.names if name in known]
+
+    for batch in record_batches(raw, format, None if layout is None else choose):
         for name in demands.filled:
-            demands.check_nulls(name, known.column(name), row)
-        step = max(1, min(_MOST_ROWS, _PAGE_BYTES * known.num_rows // max(1, known.nbytes)))
-        for start in range(0, known.num_rows, step):
-            yield known.slice(start, step), is_own
+            demands.check_nulls(name, batch.column(name), row)
+        is_own = layout is not None and batch.schema.equals(layout.arrow_schema)
+        step = max(1, min(_MOST_ROWS, _PAGE_BYTES * batch.num_rows // max(1, batch.nbytes)))
+        for start in range(0, batch.num_rows, step):
+            yield batch.slice(start, step), is_own
         row += batch.num_rows
-
-
-def _batches(raw: IO[bytes], format: str) -> Iterator[pa.RecordBatch]:
-    try:
-        yield from record_batches(raw, format)
-    except FormatError as error:
-        cure = ". The message must say what its files are" if error.kind == "format" else ""
-        raise BatchError(f"{error.fact}{cure}") from None
-
-
-def _known(batch: pa.RecordBatch, demands: Demands, names: list[str], report: Report) -> pa.RecordBatch:
-    """The columns that the schema knows."""
-    found = batch.schema.names
-    left_out = sorted(set(found) - set(names))
-    if left_out and len(left_out) == len(set(found)):
-        raise BatchError(
-            f"none of its columns is a field of the stream ({listed(names)}). Is it a file of another stream?"
-        )
-    demands.check_columns(found, report)
-    demands.check_below(batch.schema, report)
-    if not left_out:
-        return batch
-    report(f"columns that the schema does not know are left out: {listed(left_out)}")
-    return batch.select([number for number, name in enumerate(found) if name in names])
 
 
 def _are_finite(batch: pa.RecordBatch) -> bool:

@@ -9,7 +9,6 @@ message.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime as dt
 import io
 import json
@@ -17,7 +16,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import starmap
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
@@ -27,6 +26,7 @@ from burler.batch.csv_options import reading_options
 from burler.batch.encoders import columnar_layout
 from burler.batch.message import AGAIN, batch_of, with_keys
 from burler.batch.urls import open_url, shown, size_of_url
+from burler.batch_config import FORMATS
 from burler.errors import BatchError, BurlerError, MessageError, MissingExtra
 from burler.extras import require
 from burler.formats import FormatError
@@ -47,6 +47,11 @@ _CURES = {
     "quote": "Where quotes are letters like others, the message says 'quote_char': null.",
     "encoding": "Write the file in UTF-8.",
     "width": "Is it cut off there, or is the delimiter another one?",
+    "names": "Is it a file of another stream? Has it a header, and does the message say so ('header')?",
+    "delimiter": "Correct the message.",
+    "strange": "Is it a file of another stream?",
+    "format": "The message must say what its files are.",
+    "cut": f"Was it written to its end before the message went out? {AGAIN}",
 }
 _exact_rows = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode_lines
 
@@ -215,21 +220,30 @@ class BatchReading:
             yield raw
 
     def _pages(self, raw: IO[bytes]) -> Iterator[Page]:
-        if self.batch.format not in _COLUMNAR:
-            return text_pages(cast(BinaryIO, raw), self._said_of(raw), self._schema, self._warn_once)
-        require("pyarrow", extra="batch", needed_for=f"reading a BATCH of format '{self.batch.format}'")
-        from burler.batch.column_readers import columnar_pages
+        """The rows of a file as they come: those before a broken one are given."""
+        batch, schema = self.batch, self._schema
+        if batch.format == "jsonl":
+            return starmap(Page, json_lines(Decompressed(raw, self._packing(raw))))
+        if batch.format not in ("csv", *_COLUMNAR):
+            raise BatchError(f"format '{batch.format:.60}' is unknown. Known: {', '.join(FORMATS)}.")
+        require("pyarrow", extra="batch", needed_for=f"reading a BATCH of format '{batch.format}'")
+        from burler.batch.column_readers import columnar_pages, csv_pages
 
-        return starmap(Page, columnar_pages(raw, self.batch.format, self._schema, self._warn_once))
+        if batch.format in _COLUMNAR:
+            return starmap(Page, columnar_pages(raw, batch.format, schema, self._warn_once))
+        try:
+            options = reading_options(batch.format_options)
+        except ValueError as error:
+            raise BatchError(f"csv: {error}.") from None
+        source = Decompressed(raw, self._packing(raw))
+        return starmap(Page, csv_pages(source, options, schema, self._warn_once))
 
-    def _said_of(self, raw: IO[bytes]) -> Batch:
-        """What is in a file. Some taps pack their files and say that they do not: a text file never begins so."""
-        if self.batch.compression is not None:
-            return self.batch
-        if kind_of(cast(io.BufferedReader, raw).peek(HEAD_BYTES)) != "gzip":
-            return self.batch
-        self._warn_once("files are packed with gzip, though the message says they are not; they are unpacked")
-        return dataclasses.replace(self.batch, compression="gzip")
+    def _packing(self, raw: IO[bytes]) -> str | None:
+        """How a file is packed. Some taps pack their files and say that they do not: a text file never begins so."""
+        if self.batch.compression is None and kind_of(cast(io.BufferedReader, raw).peek(HEAD_BYTES)) == "gzip":
+            self._warn_once("files are packed with gzip, though the message says they are not; they are unpacked")
+            return "gzip"
+        return self.batch.compression
 
     def _check_rows(self, number: int, rows: int) -> None:
         batch = self.batch
@@ -250,6 +264,13 @@ class BatchReading:
             yield
         except MissingExtra:
             raise  # its own words say what to do
+        except FormatError as error:
+            if error.kind == "other":
+                packed = f"packed with {self.batch.compression}" if self.batch.compression else "not packed"
+                fact = f"{error.fact}, and the message says {self.batch.format}, {packed}. Correct the message."
+            else:
+                fact = f"{error} {_CURES.get(error.kind, '')}".rstrip()
+            raise self.failure(number, fact) from None
         except BurlerError as error:
             raise self.failure(number, str(error)) from None
         except OSError as error:
@@ -267,55 +288,6 @@ class BatchReading:
         if fact not in self._warned:
             self._warned.add(fact)
             self._warn(f"{self._where}stream '{self.batch.stream}': {fact}")
-
-
-def text_pages(
-    raw: BinaryIO,
-    batch: Batch,
-    schema: Mapping[str, Any] | None,
-    report: Callable[[str], object],
-    *,
-    are_shaped: bool = False,
-) -> Iterator[Page]:
-    """Yield the rows of one file of JSON lines or CSV, in pages of about a MiB, as they come: rows before a broken one
-    are given.
-
-    JSON lines come byte for byte as they stand in the file. csv gives each row all fields that the schema declares,
-    null for those without a value.
-
-    Args:
-        raw: the file as it is stored, open for reading. Who opened it closes it.
-        batch: the message: format, compression, options.
-        schema: the stream's JSON Schema. JSON lines need none, csv without one is all text.
-        report: takes a sentence on what was left out.
-        are_shaped: whoever gets the rows holds their values against the schema: csv leaves that to him.
-
-    Raises:
-        BatchError: the file is not what the message says, or broken; says which row. The caller adds stream and URL.
-        MissingExtra: a package for the format is missing.
-    """
-    if batch.format not in ("jsonl", "csv"):
-        raise BatchError(f"format '{batch.format:.60}' is unknown. Known: jsonl, csv, parquet, arrow.")
-    try:
-        source = Decompressed(raw, batch.compression)
-        if batch.format == "jsonl":
-            yield from starmap(Page, json_lines(source))
-            return
-        require("pyarrow", extra="batch", needed_for="reading BATCH files in csv")
-        from burler.batch.column_readers import csv_pages
-
-        try:
-            options = reading_options(batch.format_options)
-        except ValueError as error:
-            raise BatchError(f"csv: {error}.") from None
-        yield from starmap(Page, csv_pages(source, options, schema, report, are_shaped=are_shaped))
-    except FormatError as error:
-        if error.kind == "other":
-            packed = f"packed with {batch.compression}" if batch.compression else "not packed"
-            fact = f"{error.fact}, and the message says {batch.format}, {packed}. Correct the message."
-        else:
-            fact = f"{error} {_CURES.get(error.kind, '')}".rstrip()
-        raise BatchError(fact) from None
 
 
 def uncounted(batch: Batch) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ Source: BATCH proposal, "pass through".
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime as dt
 import logging
 import os
@@ -18,14 +17,13 @@ from codecs import BOM_UTF8
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, cast
+from typing import Any, BinaryIO, ClassVar
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from burler.batch.allowed import OWN
 from burler.batch.csv_options import reading_options
-from burler.batch.readers import text_pages
 from burler.batch.urls import open_url, size_of_url
 from burler.batch_config import CSV_DEFAULTS, FORMATS
 from burler.config.secrets import hide
@@ -40,7 +38,7 @@ from burler.formats.jsonl import json_lines
 from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, kind_of, shown_kind, split_name
 from burler.log_settings import near
 from burler.pages import JsonPage
-from burler.singer.messages import Batch
+from burler.records.columns.demands import check_names
 from burler.storage import location
 from burler.storage.location import local_path
 
@@ -55,6 +53,17 @@ _MOST_BYTES = 1 << 24
 _MOST_UNPACKED_BYTES = 1 << 36
 _MARKED = "it begins with a byte order mark"
 _TEXT = {"type": ["null", "string"]}
+_WHOLE = "Was it written to its end?"
+_CURES = {
+    "cut": _WHOLE,
+    "empty": _WHOLE,
+    "damaged": _WHOLE,
+    "format": f"{_WHOLE} Where it is another format, say it: burler.batch_files(..., format='csv').",
+    "lines": "In JSON lines each line is a row. Is it another format, or a document that holds the rows?",
+    "names": "Has it a header (header=True), or none (header=False, columns=[...])?",
+    "delimiter": "Say so: burler.batch_files(..., delimiter=...).",
+    "width": "Is it cut off there, or is the delimiter another one?",
+}
 _KINDS = {"csv": "csv", "tsv": "csv", "jsonl": "jsonl", "parquet": "parquet", "arrow": "arrow"}
 _NOT_PLAIN = re.compile(r"[?#%\x00-\x1f\x7f]|[^\x00-\x7f]")  # other programs take all else as it stands
 _USERS_ALLOWED = ("abfs", "abfss", "wasb", "wasbs")  # there a container stands before the "@"
@@ -305,10 +314,10 @@ class SourceFile:
         size_bytes: as stored; None where its store does not say.
         columns: as its header or its schema has them; None where it has none (JSON lines, CSV without a header).
         keys: of JSON lines: the keys of the first row.
-        first: of CSV without a header: the fields of the first row.
         rows: as its footer counts them (Parquet).
         types: pyarrow's schema (Parquet, Arrow).
         codec: of Parquet's first column.
+        may_be_names: of CSV without a header: its first row is the one name that it is said to have.
         is_empty: it has no row and need not be in a manifest.
         remark: why it can't be passed on, where the file itself is the reason.
     """
@@ -318,11 +327,11 @@ class SourceFile:
     size_bytes: int | None = None
     columns: tuple[str, ...] | None = None
     keys: tuple[str, ...] | None = None
-    first: tuple[str, ...] | None = None
     rows: int | None = None
     types: Any = None
     codec: str | None = None
     line_end: str = "\n"
+    may_be_names: bool = False
     is_empty: bool = False
     remark: str | None = None
 
@@ -346,11 +355,11 @@ def _checked(files: BatchFiles, url: str, number: int) -> SourceFile:
     with _named(name), _opened(url, options) as raw:
         said: dict[str, Any] = {"size_bytes": size_of_url(url, options, OWN)}
         if files.format in ("parquet", "arrow"):
-            said |= _of_columns(files, raw, name)
+            said |= _of_columns(files, raw)
         else:
             text = Decompressed(raw, files.compression)
-            _check_compression(files, text.head(), name)
-            said |= _of_lines(text, name) if files.format == "jsonl" else _of_csv(text, files, name)
+            _check_compression(files, text.head())
+            said |= _of_lines(text) if files.format == "jsonl" else _of_csv(text, files)
             while text.stored_bytes < _STEP_BYTES and text.read1(_STEP_BYTES):  # a small file is looked at whole
                 pass
     return SourceFile(url, number, **said)
@@ -380,31 +389,29 @@ def _named(name: str) -> Iterator[None]:
     try:
         yield
     except (FormatError, BatchError) as error:
-        raise FileError(f"file '{name}': {location.shown(str(error))}") from None
+        cure = _CURES.get(getattr(error, "kind", ""), "")
+        raise FileError(f"file '{name}': {location.shown(str(error))}" + (f"\n  {cure}" if cure else "")) from None
     except OSError as error:
         raise FileError(f"file '{name}' can't be read: {location.shown(str(error))[:200]}.") from None
 
 
-def _check_compression(files: BatchFiles, first: bytes, name: str) -> None:
+def _check_compression(files: BatchFiles, first: bytes) -> None:
     """A file says itself how it is packed."""
     found = kind_of(first)
     if found in ("parquet", "arrow"):
-        raise FileError(f"file '{name}' is {shown_kind(found)}, not text.")
+        raise FormatError(f"it is {shown_kind(found)}, not text", kind="format")
     if first and found != files.compression:
         said = "packed with " + files.compression if files.compression else "not packed"
-        fact = f"it is {found}" if found else "it is not"
-        raise FileError(
-            f"file '{name}' should be {said}, by its name or by compression=, and {fact}.\n"
-            f"  Say it: burler.batch_files(..., compression='{found or 'none'}')."
-        )
+        fact = f"it should be {said}, by its name or by compression=, and it is {found or 'not'}"
+        raise FormatError(f"{fact}.\n  Say it: burler.batch_files(..., compression='{found or 'none'}')")
 
 
-def _of_lines(source: Decompressed, name: str) -> dict[str, Any]:
+def _of_lines(source: Decompressed) -> dict[str, Any]:
     """The keys of the first row."""
     text = b""
     while b"\n" not in text.lstrip():
         if len(text) >= _MOST_BYTES:
-            raise FileError(f"file '{name}': no line ends within its first {_MOST_BYTES:,} bytes.")
+            raise FormatError(f"no line ends within its first {_MOST_BYTES:,} bytes")
         if not (piece := source.read1(max(_STEP_BYTES, len(text)))):
             break
         text += piece
@@ -415,44 +422,31 @@ def _of_lines(source: Decompressed, name: str) -> dict[str, Any]:
     try:
         row = msgspec.json.decode(line.decode(), type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise FileError(
-            f"file '{name}': its first line is no JSON object{near(line)}.\n"
-            "  In JSON lines each line is a row. Is it another format, or a document that holds the rows?"
-        ) from None
+        raise FormatError(f"its first line is no JSON object{near(line)}", kind="lines") from None
     return {"keys": tuple(row), "remark": _MARKED if marked else None}
 
 
-def _of_csv(source: Decompressed, files: BatchFiles, name: str) -> dict[str, Any]:
+def _of_csv(source: Decompressed, files: BatchFiles) -> dict[str, Any]:
     """The names of the columns, or the first row of a file without header, cut as whoever gets the file cuts it."""
-    columns, has_names = files.columns, bool(files.format_options["header"])
-    dialect = reading_options(files.format_options).dialect
-    reader = CsvReader(source, dialect, block_bytes=_STEP_BYTES, most_row_bytes=_MOST_BYTES)
-    first = reader.first(may_be_blank=not has_names and (columns is None or len(columns) == 1))
-    if first is None:
-        if has_names:
-            raise FileError(
-                f"file '{name}': it is empty, and should begin with a row of names. Has it none (header=False)?"
-            )
+    header = bool(files.format_options["header"])
+    reader = CsvReader(
+        source, reading_options(files.format_options).dialect, block_bytes=_STEP_BYTES, most_row_bytes=_MOST_BYTES
+    )
+    names = reader.names(None if header else files.columns, header=header)
+    if names is None:
+        if header:
+            raise FormatError("it is empty, and should begin with a row of names", kind="names")
         return {"is_empty": True}
-    fields = tuple(first)
-    said = {"line_end": reader.line_end(), "remark": _MARKED if reader.is_marked else None}
-    if has_names:
-        _refuse_twice(fields, name)
-        if not all(fields):
-            raise FileError(f"file '{name}': a column has no name in the first line. Has it a header (header=False)?")
-        reader.drop_first()
-        return {**said, "columns": fields, "is_empty": reader.is_at_end()}
-    if columns is not None and len(fields) != len(columns):
-        raise FileError(
-            f"file '{name}': row 1 has {len(fields)} fields, where columns= names {len(columns)}.\n"
-            f"  Is the delimiter {files.format_options['delimiter']!r}?"
-        )
-    if fields == columns and len(columns) > 1:
-        raise FileError(f"file '{name}': row 1 holds the names of the columns, so it has a header.\n  Say header=True.")
-    return {**said, "first": fields}
+    said = {"line_end": reader.line_end, "remark": _MARKED if reader.is_marked else None}
+    if not header:
+        return {**said, "may_be_names": reader.first(may_be_blank=True) == names}
+    check_names(names, (), files.format_options["delimiter"])
+    if not all(names):
+        raise FormatError("a column has no name in the first line", kind="names")
+    return {**said, "columns": tuple(names), "is_empty": reader.is_at_end()}
 
 
-def _of_columns(files: BatchFiles, opened: Any, name: str) -> dict[str, Any]:
+def _of_columns(files: BatchFiles, opened: Any) -> dict[str, Any]:
     """Schema and footer. A file that is packed as a whole, or can't be read from its end, says nothing yet: it is never
     passed on, and whoever reads it copies it first."""
     if files.compression is not None:
@@ -460,27 +454,13 @@ def _of_columns(files: BatchFiles, opened: Any, name: str) -> dict[str, Any]:
     require("pyarrow", extra="files", needed_for="burler.batch_files (Parquet, Arrow)")
     from burler.formats.columnar import check_head, read_footer
 
-    try:
-        if not opened.seekable():
-            check_head(opened.read(HEAD_BYTES), files.format)
-            return {"remark": "it can't be read from its end where it lies, so nobody knows its columns"}
-        footer = read_footer(opened, files.format)
-    except FormatError as error:
-        cure = (
-            "Was it written to its end? Where it is another format, say it: burler.batch_files(..., format='csv')."
-            if error.kind == "format"
-            else "Was it written to its end?"
-        )
-        raise FileError(f"file '{name}': {location.shown(str(error))}\n  {cure}") from None
+    if not opened.seekable():
+        check_head(opened.read(HEAD_BYTES), files.format)
+        return {"remark": "it can't be read from its end where it lies, so nobody knows its columns"}
+    footer = read_footer(opened, files.format)
     names = tuple(footer.schema.names)
-    _refuse_twice(names, name)
+    check_names(names, ())
     return {"columns": names, "rows": footer.rows, "types": footer.schema, "codec": footer.codec}
-
-
-def _refuse_twice(columns: Sequence[str], name: str) -> None:
-    twice = next((column for i, column in enumerate(columns) if column in columns[:i]), None)
-    if twice is not None:
-        raise FileError(f"file '{name}': two columns are named {twice[:60]!r}, and a row has one field of a name.")
 
 
 def shown_name(file: SourceFile) -> str:
@@ -521,9 +501,7 @@ class Rows:
 
     def _of_all(self) -> Generator[Any, None, None]:
         files, run = self._files, self._run
-        table = dataclasses.replace(
-            table_of(run), delimiter_option="delimiter={!r}", header_option="header=False, columns=[...]"
-        )
+        table = table_of(run)
         for file in checked(files) if self._found is None else self._found:
             if not file.is_empty:
                 if run is not None:
@@ -559,21 +537,21 @@ def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) 
         if is_columns:
             yield from columnar_batches(opened, files.format, name, table, warned)
         elif files.format == "csv":
-            yield from _csv(files, file, opened, table, name)
+            yield from _csv(files, file, opened, table)
         else:
             for lines, _ in json_lines(opened, allow_nan=True):
                 yield JsonPage(lines, ())
 
 
-def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table, name: str) -> Iterator[JsonPage]:
+def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table) -> Iterator[JsonPage]:
     """Read as whoever gets the file in a BATCH message reads it, so that the rows are the same on both ways."""
-    columns = file.columns or files.columns
-    if columns is None:
-        columns = tuple(table.schema.get("properties") or ())
-    table.check(list(columns), name, files.format_options["delimiter"])
+    require("pyarrow", extra="batch", needed_for="reading BATCH files in csv")
+    from burler.batch.column_readers import csv_pages
+
     fields: Mapping[str, Any] = table.schema.get("properties") or {}
+    columns = file.columns or files.columns or tuple(fields)
+    table.wanted(list(columns), files.format_options["delimiter"])
     schema = {"type": "object", "properties": {column: fields.get(column, _TEXT) for column in columns}}
-    options = {**files.format_options, "line_end": file.line_end}
-    message = Batch("", (file.url,), "csv", None, options)
-    for page in text_pages(cast(BinaryIO, opened), message, schema, logger.warning, are_shaped=True):
-        yield JsonPage(bytes(page.lines), ())
+    options = reading_options({**files.format_options, "line_end": file.line_end})
+    for lines, _ in csv_pages(opened, options, schema, logger.warning, are_shaped=True):
+        yield JsonPage(lines, ())

@@ -14,7 +14,7 @@ import msgspec
 from burler.batch.source_files import BatchFiles, Rows, SourceFile, checked, shown_name
 from burler.batch_config import CSV_DEFAULTS, BatchConfig
 from burler.context import StreamRun
-from burler.records.columns.from_csv import columns_of
+from burler.records.columns.nodes import fields_of
 from burler.singer.messages import Batch
 from burler.words import some
 
@@ -215,11 +215,10 @@ def _columns(files: BatchFiles, file: SourceFile, run: StreamRun) -> str | None:
         return _differences(columns, wanted, "the selected schema")
     if file.keys is not None and (more := [key for key in file.keys if key not in wanted]):
         return f"its first row has '{more[0]}', which columns= does not name"
-    if files.format == "csv" and not files.format_options["header"]:
-        if columns != wanted:
-            return "it has no header, and its columns stand in another order than the schema's"
-        if file.first == columns and columns_of(run.schema)[0].kind != "text":
-            return "its first row holds the names of the columns"
+    if files.format == "csv" and not files.format_options["header"] and columns != wanted:
+        return "it has no header, and its columns stand in another order than the schema's"
+    if file.may_be_names and fields_of(run.schema)[columns[0]].names.isdisjoint({"string"}):
+        return "its first row holds the names of the columns"
     if file.types is None:
         return None
     from burler.records.columns.arrow import mismatch

@@ -22,8 +22,8 @@ from burler.formats.compression import PIECE_BYTES, Decompressed
 from burler.formats.csv_read import CsvReader
 from burler.formats.jsonl import json_lines, why_no_object
 from burler.formats.zipped import members
-from burler.log_settings import log_settings
 from burler.pages import JsonPage, PageError, json_rows
+from burler.records.columns.demands import check_names
 from burler.records.columns.from_csv import narrowing
 from burler.storage.faults import fact, is_gone
 from burler.storage.find import File
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("burler")
 
-_DELIMITERS = ",;\t|"
 _BOM = b"\xef\xbb\xbf"
 _SNIFFED_BYTES = 1 << 20
 _FIRST_LINE = re.compile(rb"\s*(\{[^\r\n]*\})[ \t\r]*\n\s*\S")
@@ -49,6 +48,8 @@ _CURES = {
     "quote": f"{_LETTERS} Where more may stand behind the quote that ends a field: strict_quotes=False.",
     "open": _LETTERS,
     "return": "Where it ends a row: csv=burler.files.Csv(strict_quotes=False).",
+    "names": "Has it a header? csv=burler.files.Csv(header=(...)) names its columns, skip_rows=1 leaves a header out.",
+    "delimiter": "Say so: csv=burler.files.Csv(delimiter=...).",
     "width": "Is the file cut off there, or is the delimiter or the quote another one (csv=burler.files.Csv(...))?",
     "long": "If it is right, raise max_line_bytes. Is it a JSON document (format='json'), or are quotes letters like "
     "others (csv=Csv(quotechar=None))?",
@@ -69,57 +70,30 @@ class Table:
     Attributes:
         schema: of what is emitted: the fields that are wanted.
         known: all fields that the stream has, also those that are not selected; empty if nobody knows.
-        delimiter_option, header_option: what errors advise, of the function that the author has called.
     """
 
     schema: Mapping[str, Any]
-    known: frozenset[str] = frozenset()
-    delimiter_option: str = "csv=burler.files.Csv(delimiter={!r})"
-    header_option: str = "csv=burler.files.Csv(header=(...))"
+    known: tuple[str, ...] = ()
 
-    def wanted(self, names: list[str]) -> list[str]:
-        """The columns to read: those that are selected, and those that nobody knows, for the warning about them."""
-        emitted = self.schema.get("properties") or {}
-        return [name for name in names if name in emitted or name not in self.known]
-
-    def check(self, names: list[str], file: str, delimiter: str = "") -> None:
-        """Refuse a file with two columns of one name, one none of whose columns the stream has, or whose columns were
-        not told apart.
+    def wanted(self, names: list[str], delimiter: str = "") -> list[str]:
+        """The columns to read: those that are selected, and those that nobody knows, for the warning about them.
 
         Args:
-            delimiter: of CSV.
+            names: of all columns of a file; ``delimiter``: of CSV.
 
         Raises:
-            FileError: so.
+            FormatError: see ``check_names``.
         """
-        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
-        if twice is not None:
-            cure = f"\n  {self.header_option} names them anew, with skip_rows=1." if delimiter else ""
-            raise FileError(
-                f"file '{file}': two columns are named {twice[:60]!r}, and a row has one field of a name.{cure}"
-            )
-        fields = set(self.schema.get("properties") or {}) | self.known
-        if fields & set(names):
-            return
-        other = next((mark for mark in _DELIMITERS if len(names) == 1 and delimiter and mark in names[0]), None)
-        if other is not None:
-            raise FileError(
-                f"file '{file}' has one column, named {names[0][:60]!r}: its delimiter is not {delimiter!r}.\n"
-                f"  {self.delimiter_option.format(other)} tells them apart."
-            )
-        if fields:
-            # Without a header they are a row.
-            there = f" Columns: {', '.join(repr(name[:40]) for name in names[:6])}." if log_settings.values else ""
-            cure = f"\n  Has the file a header? {self.header_option} names columns." if delimiter else ""
-            raise FileError(f"file '{file}': none of its columns is a field of the stream.{there}{cure}")
+        emitted = self.schema.get("properties") or {}
+        check_names(names, dict.fromkeys((*emitted, *self.known)), delimiter)
+        return [name for name in names if name in emitted or name not in self.known]
 
 
 def table_of(run: StreamRun | None) -> Table:
     """Which columns a stream wants, and which it knows."""
     if run is None:
         return Table({})
-    known = frozenset(path[1] for path in run._metadata if len(path) == 2 and path[0] == "properties")
-    return Table(run.schema, known)
+    return Table(run.schema, tuple(path[1] for path in run._metadata if len(path) == 2 and path[0] == "properties"))
 
 
 class Contents:
@@ -184,7 +158,7 @@ class Contents:
             pages = _json_pages(source, options, may_be_document=kind == "json")
         else:
             csv = options.csv or Csv(delimiter="\t" if kind == "tsv" else ",")
-            pages = _csv_batches(source, name, csv, table, options.max_line_bytes)
+            pages = _csv_batches(source, csv, table, options.max_line_bytes)
         for page in pages:
             self.kind = kind or ""
             yield adder.page(page)
@@ -220,30 +194,17 @@ def _errors_of_format(name: str) -> Iterator[None]:
 # ---- CSV -------------------------------------------------------------------------------------------------------------
 
 
-def _csv_batches(source: Any, file: str, csv: Csv, table: Table, most_row_bytes: int) -> Iterator[pa.RecordBatch]:
+def _csv_batches(source: Any, csv: Csv, table: Table, most_row_bytes: int) -> Iterator[pa.RecordBatch]:
     require("pyarrow", extra="files", needed_for="burler.files (CSV)")
     reader = CsvReader(source, csv.dialect(), block_bytes=csv.block_bytes, most_row_bytes=most_row_bytes)
-    first = reader.first()
-    if first is None:
+    names = reader.names(None if isinstance(csv.header, bool) else csv.header, header=csv.header is True)
+    if names is None:
         return
-    if csv.header is True:
-        names = first
-    elif csv.header is False:
-        names = [f"column{number}" for number in range(1, len(first) + 1)]
-    else:
-        names = list(csv.header)
-        if len(names) != len(first):
-            raise FileError(
-                f"file '{file}' has {len(first)} columns, and Csv(header=...) names {len(names)}.\n"
-                "  Name all columns, in the order of the file; is the delimiter right?"
-            )
-    named = [name for name in names if name]  # others are not read
-    table.check(named, file, csv.delimiter)
-    if csv.header is True:
-        reader.drop_first()
+    if csv.header is False:
+        names = [f"column{number}" for number in range(1, len(names) + 1)]
+    wanted = set(table.wanted([name for name in names if name], csv.delimiter))  # others are not read
     if reader.is_at_end(blank_lines=True):
         return
-    wanted = set(table.wanted(named))
     narrow = narrowing(table.schema, csv.words())
     for batch in reader.batches(names, [place for place, name in enumerate(names) if name in wanted]):
         yield from narrow(batch)
@@ -272,7 +233,7 @@ def columnar_batches(
         on_schema: is given the file's schema before the first row.
 
     Raises:
-        FormatError: another format, a broken file. FileError: columns of which none is the stream's.
+        FormatError: another format, a broken file, columns of which none is the stream's.
     """
     require("pyarrow", extra="files", needed_for=f"burler.files ({format.capitalize()})")
     import pyarrow as pa
@@ -282,10 +243,9 @@ def columnar_batches(
     naive: set[str] = set()
 
     def choose(schema: pa.Schema) -> list[str]:
-        table.check(schema.names, file)
+        wanted = table.wanted(schema.names)
         if on_schema is not None:
             on_schema(schema)
-        wanted = table.wanted(schema.names)
         naive.update(name for name in wanted if _in_utc(schema.field(name).type) != schema.field(name).type)
         for name in sorted(naive - warned):
             logger.warning("file '%s': the timestamps of column '%s' have no zone; they are taken as UTC.", file, name)

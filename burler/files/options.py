@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -43,8 +43,8 @@ def patterns_of(given: Patterns) -> tuple[str, ...]:
     return tuple(str(os.fspath(one)) for one in several)
 
 
-def _wrong(fact: str) -> DeclarationError:
-    return DeclarationError(f"burler.files: {fact}.")
+def _wrong(fact: str, of: str = "burler.files") -> DeclarationError:
+    return DeclarationError(f"{of}: {fact}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +95,22 @@ class Csv:
             if self.zone is not None:
                 ZoneInfo(self.zone)
         except (ZoneInfoNotFoundError, OSError):
-            raise _wrong(f"Csv(zone={self.zone!r}) is no time zone, such as 'UTC'") from None
+            raise _wrong(f"zone {self.zone!r} is no time zone, such as 'UTC'", "burler.files.Csv") from None
         except ValueError as error:
-            raise _wrong(f"Csv: {error}") from None
+            raise _wrong(str(error), "burler.files.Csv") from None
         for name in ("null_values", "true_values", "false_values"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         if not is_count(self.skip_rows, 0) or not is_count(self.block_bytes, 1):
-            raise _wrong("Csv: skip_rows is a whole number, 0 or more; block_bytes 1 or more")
+            raise _wrong("skip_rows is a whole number, 0 or more; block_bytes 1 or more", "burler.files.Csv")
         if isinstance(self.header, bool):
             return
-        if isinstance(self.header, str) or not self.header or not all(isinstance(n, str) and n for n in self.header):
-            raise _wrong(f"Csv: header is True, False or a tuple of names, not {self.header!r}")
+        given: Any = self.header
+        if isinstance(given, str) or not given or not all(isinstance(name, str) and name for name in given):
+            raise _wrong(f"header is True, False or a tuple of names, not {self.header!r}", "burler.files.Csv")
         object.__setattr__(self, "header", tuple(self.header))
         if len(set(self.header)) < len(self.header):
-            raise _wrong("Csv: header names a column twice")
+            raise _wrong("header names a column twice", "burler.files.Csv")
 
     def dialect(self) -> Dialect:
         """How the text is written.
@@ -145,8 +146,8 @@ class Options:
     compression: str | None = None
     member: str | None = None
     csv: Csv | None = None
-    records_path: str | Sequence[str] = ()
-    add: str | Iterable[str] = ()
+    records_path: Any = ()  # a tuple of names from then on, as add is
+    add: Any = ()
     max_line_bytes: int = 1 << 28
     max_document_bytes: int = 1 << 28
     max_unpacked_bytes: int = 1 << 36

@@ -35,9 +35,11 @@ class CsvReader:
     Attributes:
         row: how many rows are before those that were given last, with the header.
         is_open: whether the last row of the file, which was given, has no line end.
+        line_end: of the first row, once ``first`` or ``names`` was called.
 
     All errors are ``FormatError``, of the kinds ``quote`` (one within a field), ``open`` (one that never ends),
-    ``return`` (a carriage return alone), ``width``, ``encoding``, ``long``, ``other`` (another kind of file).
+    ``return`` (a carriage return alone), ``width``, ``names`` (a header, where none should be), ``encoding``, ``long``,
+    ``other`` (another kind of file).
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class CsvReader:
         self._given = 0
         self.row = 0
         self.is_open = False
+        self.line_end = "\n"
 
     @property
     def is_marked(self) -> bool:
@@ -79,12 +82,32 @@ class CsvReader:
         row = self._ahead[:end]
         self._check_text(row)
         self._refuse(self._lexer.plain(row))
+        self.line_end = "\r\n" if row.endswith(b"\r\n") else "\n"
         return [str(field, "utf-8") for field in self._lexer.fields(row.removesuffix(b"\n").removesuffix(b"\r"))]
 
-    def line_end(self) -> str:
-        """What ends the first row, once ``first`` was called."""
-        end = self._lexer.end_of_first(self._lexer.plain(self._ahead))
-        return "\r\n" if self._ahead[:end].endswith(b"\r\n") else "\n"
+    def names(self, given: Sequence[str] | None, *, header: bool) -> list[str] | None:
+        """The names of the columns, one for each field of the first row; None for a file without rows.
+
+        Args:
+            given: of a file without header; None: the fields of its first row come in their place.
+            header: whether the first row has the names. It is left out then.
+
+        Raises:
+            FormatError: the first row has more or fewer fields (of the kind ``width``), or is a header after all
+            (``names``).
+        """
+        is_one = given is None or len(given) == 1  # a row of one column is an empty line where it is null
+        first = self.first(may_be_blank=is_one and not header and self._dialect.blank_is_null)
+        if first is None or (given is None and not header):
+            return first
+        if header or given is None:
+            self.drop_first()
+            return first
+        if len(first) != len(given):
+            raise FormatError(f"{len(first)} fields, where {len(given)} columns are expected", "row 1", "width")
+        if len(first) > 1 and first == list(given):
+            raise FormatError("it holds the names of the columns, and should be data", "row 1", "names")
+        return list(given)
 
     def drop_first(self) -> None:
         """Leave the first row out, once ``first`` was called: it is the header."""

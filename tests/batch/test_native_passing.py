@@ -154,7 +154,7 @@ def test_a_header_where_there_should_be_none_is_never_passed_on(tmp_path):
     path.write_bytes(b"id\n1\n")
     run = run_tap(tap_of(batch_files(path, header=False, columns=["id"]), schema=schema), config_of(tmp_path))
     assert run.result.exit_code == 1 and not batches(run)
-    assert "row 1 holds the names of the columns" in str(run.result.errors["orders"])
+    assert "row 1: field 'id': its value is no number" in str(run.result.errors["orders"])
 
 
 @pytest.mark.parametrize("given", [{}, {"format": "csv", "delimiter": "|", "compression": "gzip"}, {"format": "arrow"}])

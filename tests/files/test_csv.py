@@ -178,7 +178,7 @@ def test_lines_before_the_header_and_files_without_one(box):
     assert rows(box["b.csv"], csv=Csv(header=("id", "name"))) == [{"id": 1, "name": "x"}, {"id": 2, "name": "y"}]
     assert "named '1'" in error(box["b.csv"]) or "none of its columns" in error(box["b.csv"])
     assert "header=" in error(box["b.csv"])
-    assert "2 columns" in error(box["b.csv"], csv=Csv(header=("id",)))
+    assert "row 1: 2 fields" in error(box["b.csv"], csv=Csv(header=("id",)))
     plain = next(read(box["b.csv"], csv=Csv(header=False))).to_pylist()
     assert plain == [{"column1": "1", "column2": "x"}, {"column1": "2", "column2": "y"}]
     box.put("c.csv", "old,names\n1,x\n")
@@ -188,7 +188,7 @@ def test_lines_before_the_header_and_files_without_one(box):
 def test_a_wrong_delimiter_is_said_with_the_right_one(box):
     box.put("a.csv", "id;name\n1;x\n")
     said = error(box["a.csv"])
-    assert "a.csv' has one column, named 'id;name'" in said and "delimiter=';'" in said
+    assert "a.csv': it has one column, named 'id;name': its delimiter is ';'" in said and "Csv(delimiter=" in said
 
 
 def test_columns_are_found_by_name_wherever_they_stand(box):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import BatchError
+from burler.formats import FormatError
 from burler.records.columns.nodes import SchemaNode
 
 if TYPE_CHECKING:
@@ -16,6 +17,32 @@ Report = Callable[[str], object]
 """Takes a sentence: columns that the schema does not know and that are left out, and columns that are not there."""
 
 _SHOWN = 5
+_DELIMITERS = ",;\t|"
+
+
+def check_names(names: Sequence[str], fields: Collection[str], delimiter: str = "", *, every: bool = True) -> None:
+    """Refuse a file with two columns of one name, whose columns were not told apart, or that are all another stream's.
+
+    Args:
+        fields: of the stream; none: nobody knows them.
+        delimiter: of CSV.
+        every: whether the names that the stream does not have are looked at, too.
+
+    Raises:
+        FormatError: so; of the kinds ``names`` (of CSV), ``strange`` (of others), ``delimiter``.
+    """
+    kind = "names" if delimiter else "strange"
+    twice = next((name for i, name in enumerate(names) if name in names[:i] and (every or name in fields)), None)
+    if twice is not None:
+        raise FormatError(f"two columns are named {twice[:60]!r}, and a row has one field of a name", kind=kind)
+    if set(fields) & set(names):
+        return
+    other = next((mark for mark in _DELIMITERS if len(names) == 1 and delimiter and mark in names[0]), None)
+    if other is not None:
+        fact = f"it has one column, named {names[0][:60]!r}: its delimiter is {other!r}, not {delimiter!r}"
+        raise FormatError(fact, kind="delimiter")
+    if fields:
+        raise FormatError(f"none of its columns is a field of the stream ({listed(list(fields))})", kind=kind)
 
 
 class Demands:
