@@ -18,6 +18,7 @@ import logging
 import os
 import stat
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,6 +30,7 @@ from burler.clock import Clock
 from burler.context import call_bound
 from burler.declare.spec import UserFunction
 from burler.engine.catalog.plan import Plan
+from burler.engine.run.stop import StopToken
 from burler.engine.session import Session
 from burler.errors import StateError, StreamError
 from burler.logs import short
@@ -215,7 +217,7 @@ class Acknowledgements:
     Args:
         given: the state that the run begins with: that was told before.
         client_of: the client that a stream's functions have just now, and its number.
-        is_broken: whether nothing counts any more.
+        stop: says whether the run has failed: then nothing counts any more.
         failed: told of the error of a stream's function in a plain run. died: of one after which nothing can go on.
 
     Attributes:
@@ -231,12 +233,12 @@ class Acknowledgements:
         *,
         given: State,
         client_of: Callable[[str], tuple[int, Any]],
-        is_broken: Callable[[], bool],
+        stop: StopToken,
         failed: Callable[[str, StreamError], None],
         died: Callable[[BaseException], None],
     ) -> None:
         self._session, self._clock, self._is_tail = session, clock, settings.tail
-        self._client_of, self._is_broken, self._failed, self._died = client_of, is_broken, failed, died
+        self._client_of, self._stop, self._failed, self._died = client_of, stop, failed, died
         path = settings.acknowledge_state_file
         self._file = None if path is None else StateFile(path, clock, merge=settings.state_scope == "touched")
         self._some = any(spec.acknowledge is not None for spec in session.app.streams.values())
@@ -288,8 +290,8 @@ class Acknowledgements:
         if self._thread is None:
             return
         now, at = self._clock.monotonic(), self._at
-        # The function runs by the time on the wall, which a test's clock may leave far behind.
-        if at is not None and not self._clock.is_fake and now - at[0] >= _HANGS_SECONDS:
+        # The function runs by the time on the wall, which a clock of a test's may leave far behind.
+        if at is not None and time.monotonic() - at[0] >= _HANGS_SECONDS:
             self._at = None
             but = "Other acknowledgements wait for it; rows and STATE go on"
             logger.warning("%s has not come back for %.0f s. %s", at[1], _HANGS_SECONDS, but)
@@ -331,7 +333,7 @@ class Acknowledgements:
             if self._file is not None:
                 self._tell_confirmed(self._file, last=last)
                 return
-            while (state := self._newest) is not None and state is not self._done and not self._is_broken():
+            while (state := self._newest) is not None and state is not self._done and self._stop.error is None:
                 heard = [self._tell_all(one, self._news_in(state, one), last=last) for one in self._listeners]
                 if not all(heard):
                     return  # a function has failed, and waits
@@ -410,7 +412,7 @@ class Acknowledgements:
         run = session.describing(name, client=client, bookmark=bookmark, state=own, partition=partition)
         given = session.given(bookmark=lambda: bookmark, state=lambda: own, stream=lambda: run, client=client)
         what = f"stream '{name}': its acknowledge function ({function.place})"
-        self._at = (self._clock.monotonic(), what)
+        self._at = (time.monotonic(), what)
         try:
             call_bound(run, lambda: session.invoke(function, given, stream=name))
         except (Exception, SystemExit) as error:

@@ -117,7 +117,13 @@ class AppSubject:
         finally:
             watcher.requests.undo()
         _tell_failures(findings, run, result.errors)
-        how = "stopped" if stopper.over and not result.errors else "failed" if result.errors else "succeeded"
+        how = (
+            "stopped"
+            if stopper.requested and stopper.signal is None and not result.errors
+            else "failed"
+            if result.errors
+            else "succeeded"
+        )
         if result.stopped_by is not None:  # whoever told this run to stop means the whole verification
             raise SystemExit(128 + result.stopped_by)
         unchecked: dict[str, str] = {}
@@ -225,8 +231,8 @@ class CheckSink:
 
     def tick(self) -> None:
         """End the run once it is enough."""
-        if not self._stopper.over and self._stop():
-            self._stopper.over = True
+        if not self._stopper.requested and self._stop():
+            self._stopper.end(now=False)
 
     def close(self, *, complete: bool) -> None:
         """Nothing is to be closed."""

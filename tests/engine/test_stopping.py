@@ -140,31 +140,6 @@ def test_stop_is_raised_only_in_user_code_and_only_once():
         assert stopper.raised
 
 
-def test_a_wake_that_came_too_late_does_not_stop_the_next_stream():
-    stopper = signals.Stopper()
-    stopper.wake()
-    stopper.calm()
-    with stopper.user_code():
-        pass
-    assert not stopper.raised
-
-
-def test_a_wake_for_a_stream_that_has_ended_does_not_stop_the_next_one():
-    stopper = signals.Stopper()
-
-    class Late(memory_sink.MemorySink):
-        def write(self, message: Any) -> None:
-            super().write(message)
-            if len(self.messages) == 3:  # the first stream's STATE
-                stopper.wake()
-
-    sink = Late()
-    result = run_into(make(a=lambda: [{"id": 1}], b=lambda: [{"id": 2}]), {}, sink, stopper=stopper)
-    assert sink.messages[2]["type"] == "STATE"
-    assert result.rows == {"a": 1, "b": 1}
-    assert sink.messages[-1]["value"] == {"bookmarks": {"a": {"id": 1}, "b": {"id": 2}}}
-
-
 def test_a_sink_that_fails_while_user_code_blocks_ends_the_run():
     class Full(memory_sink.MemorySink):
         def tick(self) -> None:

@@ -365,7 +365,7 @@ def test_a_function_that_ends_since_it_was_told_to_is_not_complete():
     @tap.sync("rows", key_properties="id", replication_key="id", schema=ID)  # in no order
     def rows(stream):
         yield {"id": 9}
-        stopper.over = True
+        stopper.end(now=False)
         if stream.stopping:
             return
         yield {"id": 1}

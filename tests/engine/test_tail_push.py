@@ -53,7 +53,7 @@ def test_batch_first_then_stream():
         calls.append(("stream", stream.bookmark, stream.tailing))
         yield {"id": stream.bookmark + 1}
         if len(calls) == 4:
-            stopper.over = True
+            stopper.end(now=False)
         raise ConnectionResetError("gone") if len(calls) == 2 else GeneratorExit
 
     out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
@@ -89,7 +89,7 @@ def test_with_overlap_nothing_falls_between_batch_and_stream():
         yield from stream.catch_up()
         while not inbox.empty():
             yield {"id": inbox.get()}
-        stopper.over = True
+        stopper.end(now=False)
         yield {"id": 99}
 
     out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
@@ -104,7 +104,7 @@ def test_a_full_table_that_is_caught_up_with_is_a_version_of_its_own():
     def events(stream):
         yield from stream.catch_up()
         yield {"id": 2}
-        stopper.over = True
+        stopper.end(now=False)
         yield {"id": 3}
 
     out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
@@ -137,7 +137,7 @@ def test_rows_and_states_come_while_the_function_blocks():
         yield [{"id": 1}, {"id": 2}]
         stream.state = {"at": 2}
         assert seen.wait(20)
-        stopper.over = True
+        stopper.end(now=False)
         yield {"id": 3}
 
     @tap.ack("events")
@@ -159,7 +159,7 @@ def test_a_position_that_is_changed_in_place_counts_at_the_next_yield():
             yield {"id": i}
             stream.state["at"] = i
             time.sleep(0.05)
-        stopper.over = True
+        stopper.end(now=False)
         yield {"id": 4}
 
     out = run_tap(tap, TAIL, stopper=stopper)
@@ -206,7 +206,7 @@ def test_rows_with_a_hook_do_not_wait_for_the_next_row():
     def events():
         yield {"id": 1}
         assert seen.wait(20)
-        stopper.over = True
+        stopper.end(now=False)
         yield {"id": 2}
 
     @tap.post_transform("events")
@@ -226,7 +226,7 @@ def test_substreams_of_a_row_that_was_pushed_come_with_it():
     def events():
         yield {"id": 1}
         assert seen.wait(20)
-        stopper.over = True
+        stopper.end(now=False)
         yield {"id": 2}
 
     tap.sync("lines", key_properties="id", parent="events", schema=ID)(lambda parent: [{"id": parent["id"] * 10}])
@@ -328,7 +328,7 @@ def test_a_tail_function_that_gets_on_is_connected_again_and_again():
     def events(stream):
         following = (stream.bookmark or 0) + 1
         if following > 20:
-            stopper.over = True
+            stopper.end(now=False)
         yield {"id": following}
         raise ConnectionResetError("gone")
 
@@ -344,7 +344,7 @@ def test_what_was_subscribed_to_may_begin_before_the_end_of_the_batch():
     def events(stream):
         yield from stream.catch_up()
         yield from ({"id": i} for i in (3, 4, 5, 6, 7))
-        stopper.over = True
+        stopper.end(now=False)
         yield {"id": 8}
 
     out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
@@ -361,7 +361,7 @@ def test_rows_in_no_order_are_whole_once_a_tail_function_has_caught_up():
     def events(stream):
         yield from stream.catch_up()
         yield {"id": 9}  # what has a smaller key may still come
-        stopper.over = True
+        stopper.end(now=False)
         stream.wait(60)
 
     out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
@@ -423,7 +423,7 @@ def test_a_tail_function_that_fails_is_called_again_after_growing_waits(monkeypa
     def events():
         times.append(clock.monotonic())
         if len(times) == 5:
-            stopper.over = True
+            stopper.end(now=False)
         raise OSError("gone")
         yield
 
@@ -438,7 +438,7 @@ def test_retry_sync_on_does_not_send_a_tail_function_back_to_where_it_began():
     def events(stream):
         began.append(stream.bookmark)
         if len(began) == 4:
-            stopper.over = True
+            stopper.end(now=False)
         yield from ({"id": i} for i in range(stream.bookmark or 0, (stream.bookmark or 0) + 5))
         raise ConnectionResetError("gone")
 
@@ -457,7 +457,7 @@ def test_equal_messages_of_a_source_that_pushes_are_two():
     def events(stream):
         yield dict(event)
         yield dict(event)
-        stopper.over = True
+        stopper.end(now=False)
         stream.wait(60)
 
     out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)
@@ -471,7 +471,7 @@ def test_rows_that_are_emitted_by_name_go_out_at_once_although_a_hook_sees_them(
     def events(stream):
         stream.emit_record({"id": 1})
         assert seen.wait(20)
-        stopper.over = True
+        stopper.end(now=False)
         yield {"id": 2}
 
     tap.post_transform("events")(lambda record: record)
@@ -561,7 +561,7 @@ def test_a_source_that_is_silent_for_long_and_hangs_up_is_no_failure_in_a_row():
     def events(stream):
         calls.append(1)
         if len(calls) == 30:
-            stopper.over = True
+            stopper.end(now=False)
         clock.advance(3600)
         raise ConnectionResetError("idle")
         yield
@@ -606,7 +606,7 @@ def test_a_tail_function_is_not_called_behind_a_batch_of_which_a_part_is_missing
     def more(stream):
         began.append(stream.bookmark)
         yield from ({"id": i} for i in (stream.bookmark + 1, stream.bookmark + 2))
-        stopper.over = True
+        stopper.end(now=False)
         stream.wait(60)
 
     @tap.sync("lines", key_properties="id", parent="orders", schema=ID)
@@ -684,7 +684,7 @@ def test_rows_that_are_pushed_behind_a_full_table_belong_to_its_version():
     def events():
         calls.append(1)
         if len(calls) == 2:
-            stopper.over = True
+            stopper.end(now=False)
         yield {"id": 2}
 
     out = run_tap(tap, TAIL, clock=clock, stopper=stopper)

@@ -139,7 +139,7 @@ def test_an_acknowledgement_gets_the_client_of_the_round_that_runs(monkeypatch):
             time.sleep(0.01)
         yield {"id": 2}
         assert heard.wait(20)
-        stopper.over = True
+        stopper.end(now=False)
         yield {"id": 3}
 
     @tap.ack("events")
@@ -177,7 +177,7 @@ def test_what_is_pushed_beside_a_full_table_belongs_to_its_version():
         calls.append(1)
         yield {"id": 10 + len(calls)}
         if len(calls) == 2:
-            stopper.over = True
+            stopper.end(now=False)
             yield {"id": 99}
 
     out = run_tap(tap, TAIL, clock=FakeClock(), stopper=stopper)

@@ -104,7 +104,7 @@ class Planning:
         """
         planned = self._of(stream)
         with self._lock:
-            run = SyncRun(self._engine, planned)
+            run = SyncRun(self._engine, planned, stop=self._engine.stop)
             self._warn(run)
             if run.spec.partitions is None:
                 return [Part(stream, None, None, 0, 1, _shared(run))]

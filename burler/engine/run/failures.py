@@ -6,6 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
+from burler.engine.run.stop import Reason
 from burler.errors import Failure, PartialError, StreamError
 from burler.events import Failed
 from burler.logs import short
@@ -57,7 +58,7 @@ class Failures:
         if self.error is None:
             self.error = error
             self._sync.engine.events.tell(Failed(self._sync.name, None, error))
-        self._sync.ending = True
+        self._sync.stop.stop(Reason.ENDED)
 
     def end_of(self, name: str, error: BaseException) -> None:
         """A stream of the line can't go on; a substream ends alone."""

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from burler.batch_config import BatchConfig
+from burler.engine.run.stop import Reason, StopToken
 from burler.errors import BatchError
 from burler.singer.messages import Message
 from burler.sinks.base import Batching, Form, Sink, batch_config_of, form_for
 
-if TYPE_CHECKING:
-    from burler.engine.run.sync import Engine
-
 
 class GuardedSink:
-    """The sink, with a note when it fails: after that nothing may be written, least of all a STATE."""
+    """The sink; when it fails, the run's token says so: after that nothing may be written, least of all a STATE."""
 
-    def __init__(self, sink: Sink, engine: Engine) -> None:
+    def __init__(self, sink: Sink, stop: StopToken) -> None:
         self._sink = sink
-        self._engine = engine
+        self._stop = stop
 
     def _do(self, action: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-        if self._engine.broken:
-            return  # a thread that has not heard of it: what it writes would stand behind a hole
+        if self._stop.reason >= Reason.LEFT_BEHIND:
+            return  # a thread that has not heard of it: what it writes would stand behind a hole, or the end
         try:
             action(*args, **kwargs)
         except BatchError:
             raise  # a row that a file can't hold: it was not taken, and its stream ends
-        except BaseException:
-            self._engine.broken = True
+        except BaseException as error:
+            self._stop.fail(error)
             raise
 
     def choose(self, stream: str, said: bool | None) -> Form:
@@ -67,8 +65,10 @@ class GuardedSink:
 
     def close(self, *, complete: bool) -> None:
         """See ``Sink.close``."""
-        complete = complete and not self._engine.broken
+        complete = complete and self._stop.error is None
+        self._stop.stop(Reason.LEFT_BEHIND)
         try:
             self._sink.close(complete=complete)
-        finally:
-            self._engine.broken = self._engine.broken or not complete
+        except BaseException as error:
+            self._stop.fail(error)
+            raise

@@ -159,7 +159,7 @@ class Partitions:
             StreamError: the partitions function failed, or gave something that is no partition.
         """
         with self._lock:
-            if self._over or self._sync.ending:
+            if self._over or self._sync.stop.reason:
                 return None
             try:
                 found = self._source.next()

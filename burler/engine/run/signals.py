@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+from burler.engine.run.stop import Reason, StopToken
+
 STUCK_SECONDS = 10.0
 
 _AGAIN_MILLISECONDS = 50
@@ -45,32 +47,31 @@ def _nothing() -> None:
 
 
 class Stopper:
-    """Whether to stop, and how that is told to user code.
+    """The process's side of stopping: signals end the run's token, and user code on the main thread is interrupted when
+    the token ends that it runs under.
 
     ``blocked_since`` gives the monotonic time since which a write to stdout has made no progress, or None.
 
-    ``signal`` is the one that asked for the end; ``over`` says that the run is to end without one; ``hung_up`` that a
-    tail is to begin anew, until somebody has seen to it; ``put_off`` that a SIGHUP waits for its ``hang_up``, since
-    ``may_hang_up`` has said no. That and ``on_hangup`` are called in the handler, so they may set flags and take no
-    lock. ``listeners`` are called by the watchdog, a thread like any other, whenever there is news.
-    ``on_stuck`` is called before user code that does not come to its end is left behind with the process.
-    ``failure`` is an error of another thread of ours after
-    which nothing can go on; ``raised`` says whether Stop was raised in the last ``user_code`` block, since
-    user code may have caught it. ``on_raise`` is called right before it is raised.
+    ``stop`` is the run's token, ``signal`` the one that asked for its end. ``until_hangup`` is what a SIGHUP cuts, in a
+    tail; ``put_off`` says that one waits for its ``hang_up``, since ``may_hang_up`` has said no: that is called in the
+    handler, so it takes no lock. ``listeners`` are called by the watchdog, a thread like any other, whenever there is
+    news. ``on_stuck`` is called before user code that does not come to its end is left behind with the process.
+    ``raised`` says whether Stop was raised in the last ``user_code`` block, since user code may have caught it.
     """
 
     def __init__(self, blocked_since: Callable[[], float | None] = lambda: None) -> None:
+        self.stop = StopToken()
+        self.until_hangup = self.stop.child()
         self.signal: int | None = None
-        self.failure: BaseException | None = None
         self._signalled = 0.0
         self.on_stuck: Callable[[], None] = _nothing
-        self.over = self.hung_up = self.put_off = False
+        self.put_off = False
         self.may_hang_up: Callable[[], bool] = lambda: True
-        self.on_hangup: Callable[[], None] = _nothing
         self.listeners: list[Callable[[], None]] = []
         self.raised = False
-        self.on_raise: Callable[[], None] = _nothing
-        self._woken = self._closing_is_late = False
+        self._token = self.stop  # of the user code that runs
+        self._on_raise: Callable[[], None] = _nothing
+        self._closing_is_late = False
         self._closing_since: float | None = None
         self._ending_since: float | None = None
         self._in_user_code = False
@@ -82,32 +83,38 @@ class Stopper:
     @property
     def requested(self) -> bool:
         """Whether the run is to end."""
-        return self.signal is not None or self.failure is not None or self.over
+        return self.stop.reason >= Reason.STOPPED
 
     @contextlib.contextmanager
-    def user_code(self) -> Iterator[None]:
-        """While this is entered (on the main thread), a signal raises Stop."""
-        self.raised = False
-        self._in_user_code = True
+    def user_code(self, token: StopToken | None = None) -> Iterator[None]:
+        """While this is entered (on the main thread), Stop is raised once the token, or the run's, ends."""
+        self._enter(token or self.stop, _nothing)
         try:
-            if self._has_news:
+            if self._token.reason:
                 self._interrupt()
             yield
         finally:
-            self._in_user_code = False
-            self._closing_since = self._ending_since = None
+            self._leave()
 
-    def run(self, action: Callable[[], Any]) -> Any:
-        """Call user code: as ``user_code``, for who calls it often."""
-        self.raised = False
-        self._in_user_code = True
+    def run(self, action: Callable[[], Any], token: StopToken, on_raise: Callable[[], None] = _nothing) -> Any:
+        """Call user code: as ``user_code``, for who calls it often. ``on_raise`` is called right before Stop is
+        raised."""
+        self._enter(token, on_raise)
         try:
-            if self._has_news:
+            if token.reason:
                 self._interrupt()
             return action()
         finally:
-            self._in_user_code = False
-            self._closing_since = self._ending_since = None
+            self._leave()
+
+    def _enter(self, token: StopToken, on_raise: Callable[[], None]) -> None:
+        self.raised = False
+        self._token, self._on_raise = token, on_raise
+        self._in_user_code = True
+
+    def _leave(self) -> None:
+        self._in_user_code = False
+        self._closing_since = self._ending_since = None
 
     @contextlib.contextmanager
     def our_code(self) -> Iterator[None]:
@@ -120,55 +127,45 @@ class Stopper:
             yield
         finally:
             self._in_user_code = True
-        if self._has_news:
+        if self._token.reason:
             self._interrupt()
 
     @contextlib.contextmanager
-    def closing(self) -> Iterator[None]:
+    def closing(self, token: StopToken) -> Iterator[None]:
         """While the author's ``finally`` blocks run (on the main thread). Where the run, or a round of a tail, is to
         end, they have a second, as after a second Ctrl-C: then Stop is raised in them."""
+        self._token = token
         self._closing_since = self._ending_since = time.monotonic()
         try:
             yield
         finally:
             self._closing_since = self._ending_since = None
 
-    @property
-    def _has_news(self) -> bool:
-        return self.requested or self._woken or self.hung_up
-
     def _interrupt(self, frame: FrameType | None = None) -> None:
         """Raise Stop where user code runs. Not in the middle of logging: the lock of a handler could stay taken, and
         every thread that logs would wait for it for ever. Then the watchdog asks again in a moment."""
-        if self._in_user_code and _is_logging(frame):
-            self._woken = True
-        elif self._in_user_code:
+        if self._in_user_code and not _is_logging(frame):
             self._in_user_code = False
-            self._woken = False
             self.raised = True
-            self.on_raise()
+            self._on_raise()
             self._closing_since = time.monotonic()  # its finally blocks run now
             self._ending_since = self._ending_since or self._closing_since
             raise Stop
 
-    def fail(self, failure: BaseException) -> None:
-        """Another thread of ours can't go on: the whole run ends."""
-        self.failure = failure
-        self.wake()
+    def fail(self, error: BaseException) -> None:
+        """Nothing can be written any more: the whole run ends."""
+        self.stop.fail(error)
+        self.look()
 
-    def end(self) -> None:
-        """The run ends as if it were told to stop, without a signal."""
-        self.over = True
-        self.wake()
+    def end(self, *, now: bool = True) -> None:
+        """The run ends as if it were told to stop, without a signal. ``now``: user code that runs is interrupted."""
+        self.stop.stop(Reason.STOPPED)
+        if now:
+            self.look()
 
-    def wake(self) -> None:
-        """Raise Stop in the user code that runs now, or else as soon as user code is entered again."""
-        self._woken = True
+    def look(self) -> None:
+        """A token may have ended: user code that runs under it is interrupted."""
         self._tell(_LOOK)
-
-    def calm(self) -> None:
-        """Forget a ``wake`` that found no user code: the stream it was meant for has ended."""
-        self._woken = False
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """The signal handler."""
@@ -178,13 +175,14 @@ class Stopper:
             _exit(number)
             raise KeyboardInterrupt
         self.signal, self._signalled = number, time.monotonic()
+        self.stop.stop(Reason.STOPPED)
         sys.setswitchinterval(_SWITCH_SECONDS)  # threads that are busy must not keep the main one from ending the run
-        self._tell(_LOOK)
+        self.look()
         self._interrupt(frame)
 
     def note_hangup(self, _number: int, _frame: FrameType | None) -> None:
         """The handler of SIGHUP before a tail has begun, and behind its end."""
-        self.hung_up = True
+        self.until_hangup.stop(Reason.CUT)
 
     def handle_hangup(self, number: int, frame: FrameType | None) -> None:
         """The handler of SIGHUP in a tail run."""
@@ -196,9 +194,9 @@ class Stopper:
 
     def hang_up(self) -> None:
         """The tail is to begin anew now."""
-        self.put_off, self.hung_up = False, True
-        self.on_hangup()
-        self._tell(_LOOK)
+        self.put_off = False
+        self.until_hangup.stop(Reason.CUT)
+        self.look()
 
     def _handle_wake(self, number: int, frame: FrameType | None) -> None:
         if self._closing_is_late and self._closing_since is not None:
@@ -206,7 +204,7 @@ class Stopper:
                 return  # the watchdog asks again
             self._closing_is_late, self._closing_since = False, time.monotonic()
             raise Stop
-        if self._woken or self.hung_up:
+        if self._token.reason:
             self._interrupt(frame)
 
     def _tell(self, byte: int) -> None:
@@ -224,7 +222,8 @@ class Stopper:
         first = 0.0
         hangup = 0  # a SIGHUP has come: so often the main thread is woken, if its handler has not run
         while True:
-            busy = begun is not None or self._woken or hangup > 0 or self.hung_up
+            cut = self.until_hangup.reason == Reason.CUT
+            busy = begun is not None or hangup > 0 or cut or (self._in_user_code and bool(self._token.reason))
             for byte in os.read(pipe, 4096) if ready.poll(_AGAIN_MILLISECONDS if busy else None) else b"":
                 if byte == _END:
                     return
@@ -239,14 +238,15 @@ class Stopper:
             if begun is None and (arrived or self.requested):
                 begun = time.monotonic()
             closing = self._closing_since
-            if closing is not None and (self.requested or self.hung_up):
+            if closing is not None and self._token.reason >= Reason.CUT:
                 self._closing_is_late = time.monotonic() - closing >= _CLOSING_SECONDS
             for listener in self.listeners:
                 listener()
-            hangup = 0 if self.put_off or (self.hung_up and not self._in_user_code) else max(0, hangup - 1)
+            cut = self.until_hangup.reason == Reason.CUT
+            hangup = 0 if self.put_off or (cut and not self._in_user_code) else max(0, hangup - 1)
             if (
                 (arrived and self.signal is None)
-                or ((self._woken or self.hung_up) and self._in_user_code)
+                or (self._in_user_code and self._token.reason)
                 or hangup
                 or self._closing_is_late
             ):

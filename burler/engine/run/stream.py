@@ -19,6 +19,7 @@ from burler.engine.run import pace
 from burler.engine.run.failures import Failures
 from burler.engine.run.line import Line
 from burler.engine.run.partitions import Tasks, tasks_of
+from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.stream_runs import run_of_stream
 from burler.engine.run.task import Task
 from burler.engine.run.worker import Worker
@@ -46,13 +47,11 @@ _SOON_ROWS, _SOON_SECONDS = 1000, 1.0  # after so much, what finished partitions
 class SyncRun:
     """Lives from SCHEMA to the stream's last STATE. The engine's lock guards everything behind the pull.
 
-    ``at`` is the stream whose rows came last. ``ending``: no further task is begun, no further page is pulled.
-    ``abandoned``: the run has ended without this stream; nothing is written any more. ``cut``: this round of a tail is
-    to end, the tail goes on. ``status`` says how it ended.
+    ``at`` is the stream whose rows came last. ``status`` says how it ended.
 
     Args:
         kept: what the rounds of a tail have in common; None in a plain run.
-        is_stale: whether the thread of this round belongs to a client of the past (SIGHUP).
+        stop: says that it is to end, and why.
     """
 
     def __init__(
@@ -61,13 +60,12 @@ class SyncRun:
         planned: PlannedRun,
         kept: Kept | None = None,
         *,
-        is_stale: Callable[[], bool] = lambda: False,
+        stop: StopToken,
     ) -> None:
         self.engine = engine
         self.kept = kept
-        self._is_stale = is_stale
+        self.stop = stop
         self.pushes, self.first = planned.pushes, planned.first
-        self.cut = False
         self.status: Status = "unfinished"
         self.behind_since: float | None = None  # when a part of a tail function's call was first seen to have failed
         self.client_numbers: set[int] = set()
@@ -99,7 +97,7 @@ class SyncRun:
         self.failures = Failures(self)
         self.open_tasks: list[Task] = []
         self.retried: Counter[str] = Counter()
-        self.ending = self.abandoned = self.saved_by_hand = False
+        self.saved_by_hand = False
         self.since_rows, self._since_pages, self._since = kept.since if kept else (0, 0, engine.clock.monotonic())
         self._ended_tasks = 0
         self._reported: dict[str, int] = {}
@@ -142,16 +140,9 @@ class SyncRun:
         return client
 
     def cut_now(self) -> None:
-        """This round is to end, and the tail goes on: user code is interrupted where it can be. Under the engine's
-        lock."""
-        self.cut = True
-        for worker in self.workers:
-            worker.wake()
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether this round is to end, and the tail goes on."""
-        return self.cut or (self.kept is not None and (self.engine.stopper.hung_up or self._is_stale()))
+        """This round is to end, and the tail goes on: user code is interrupted where it can be."""
+        self.stop.stop(Reason.CUT)
+        self.engine.stopper.look()
 
     @functools.cached_property
     def schema_digest(self) -> str:
@@ -195,18 +186,13 @@ class SyncRun:
         """
         engine = self.engine
         with engine.lock:
-            if self.is_cut:  # another one may have begun in its place already
-                self.abandoned = True
-                return
             self._tell_begin()
             for name, writer in self.writers.items():
                 if self.kept is None or name not in self.kept.opened:
                     writer.open()
                 if self.kept is not None:
                     self.kept.opened.add(name)
-            stopper = stopper_here(engine.stopper)
-            stopper.calm()
-            self.workers = [Worker(self, stopper)]
+            self.workers = [Worker(self, stopper_here(engine.stopper))]
             engine.running.append(self)
             if self.line.asks_for("state"):
                 engine.note_syncing()
@@ -217,16 +203,16 @@ class SyncRun:
         try:
             self._run_workers()
             with engine.lock:
-                if engine.stopper.failure is None and not engine.broken and not self.abandoned:
+                if self.stop.reason < Reason.LEFT_BEHIND:
                     status = self._complete()
         finally:
             with engine.lock:
-                if not self.abandoned:
+                if self in engine.running:  # else it was left behind
                     self._end(status)
 
     def _run_workers(self) -> None:
         engine = self.engine
-        crew = Crew(lambda: engine.stopper.requested or self.is_cut, name=f"burler-{self.name}")
+        crew = Crew(self.stop, name=f"burler-{self.name}")
         if self.spec.partitions is not None and engine.limit is None and engine.part is None:
             for _ in range(1, engine.settings.partition_workers or self.spec.workers):
                 worker = Worker(self, Undisturbed())
@@ -245,32 +231,31 @@ class SyncRun:
         except BaseException as error:
             if isinstance(error, SystemExit):  # of code that an author's object runs somewhere: it ends no process
                 error = StreamError(self.name, f"stream '{self.name}' ({self.place}): {short(error)}")
-            if isinstance(error, Exception) and not isinstance(error, FATAL) and not engine.broken:
+            if isinstance(error, Exception) and not isinstance(error, FATAL) and engine.stop.error is not error:
                 with engine.lock:
                     self.failures.end(error)
                 return
-            self.ending = True
+            self.stop.stop(Reason.ENDED)
             if worker is self.workers[0]:
                 raise
             engine.stopper.fail(error)
 
     def _abandon_workers(self) -> None:
-        written = not self.engine.broken and self.engine.stopper.failure is None
         for worker in self.workers:
             if not worker.over:
-                worker.abandon(written=written)
+                worker.abandon()
 
     def abandon(self) -> None:
         """The run ends, and user code of this stream does not: what it has yielded goes out, with the STATE of that."""
         self._abandon_workers()
         self._end("stopped")
-        self.abandoned = True
+        self.stop.stop(Reason.LEFT_BEHIND)
 
     def _complete(self) -> Status:
         """What can be said once no worker runs; gives the stream's status."""
         behind = self.failures.behind()
         done = self.tasks.exhausted and not self.open_tasks
-        if self.is_cut or (not done and not (pace.full(self) and not self.engine.stopper.requested)):
+        if not done and not (pace.full(self) and self.stop.reason < Reason.CUT):
             return "failed" if self.failures.error is not None else "stopped"
         if self.engine.limit is None:
             for name, writer in self.writers.items():
@@ -288,7 +273,7 @@ class SyncRun:
         self.status = status
         if status == "succeeded" or (status != "stopped" and self.failures.error is None):
             engine.running.remove(self)
-        if not engine.broken and engine.stopper.failure is None:
+        if engine.stop.error is None:
             if self.kept is not None:
                 self._end_round()
             else:
@@ -462,7 +447,7 @@ class SyncRun:
     def save_if_due(self) -> None:
         """STATE, where the strategy asks for one, or partitions have come to their end; put off while its line would
         outweigh the rows since the last one."""
-        if self.engine.limit is not None or self.abandoned:
+        if self.engine.limit is not None or self.stop.reason >= Reason.LEFT_BEHIND:
             return
         seconds = self.engine.clock.monotonic() - self._since
         since = Since(self.since_rows, seconds, self._since_pages)
@@ -475,7 +460,7 @@ class SyncRun:
         """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose. ``between``: it stands
         between two streams, and may be put off."""
         engine = self.engine
-        if engine.limit is not None or engine.broken:
+        if engine.limit is not None or engine.stop.error is not None:
             return
         for task in self.open_tasks:
             self.tasks.save(task)

@@ -25,6 +25,7 @@ from burler.engine.catalog.plan import Plan, PlannedRun, PlannedStream
 from burler.engine.run.guarded import GuardedSink
 from burler.engine.run.partitions import GivenPartition
 from burler.engine.run.signals import Stopper
+from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.stream import SyncRun
 from burler.engine.run.timer import Timer
 from burler.engine.run.workers import Crew, stopper_here
@@ -79,9 +80,10 @@ class Engine:
     ) -> None:
         self.session = session
         self.plan = plan
-        self.sink: Sink = GuardedSink(sink, self)
-        self.settings = settings or Settings()
         self.stopper = stopper or Stopper()
+        self.stop = self.stopper.stop.child()
+        self.sink: Sink = GuardedSink(sink, self.stop)
+        self.settings = settings or Settings()
         self.clock = clock or Clock()
         always = self.settings.tail and limit is None
         self.ledger = Ledger(state, self.clock, always=always, writes=limit is None)
@@ -94,7 +96,6 @@ class Engine:
         self.lock = threading.RLock()
         self.changed = threading.Condition()
         self.running: list[SyncRun] = []
-        self.broken = False
         self.events = events or Events()
         self.acknowledgements = Acknowledgements(
             session,
@@ -103,7 +104,7 @@ class Engine:
             self.clock,
             given=self.state,
             client_of=self.client_of,
-            is_broken=lambda: self.broken,
+            stop=self.stop,
             failed=self.stream_failed,
             died=self.stopper.fail,
         )
@@ -133,12 +134,12 @@ class Engine:
             else:
                 self._run_streams(result)
             with self.lock:
-                if tail is not None and self.stopper.failure is None:
+                if tail is not None and self.stop.error is None:
                     self.write_state()  # before anything is said: whoever reads stderr may be slow
                 elif not self.stopper.requested or self.ledger.is_put_off:
                     self.say_state()
-                if self.stopper.failure is not None:
-                    raise self.stopper.failure
+                if self.stop.error is not None:
+                    raise self.stop.error
             complete = True
         except BaseException as failure:
             self.stopper.fail(failure)  # threads beside this one hear of it
@@ -148,7 +149,6 @@ class Engine:
             self.stopper.listeners.remove(self.tell)
             try:
                 with self.lock:
-                    self.closed = True
                     self.sink.close(complete=complete)
             finally:
                 self.acknowledgements.close()  # of the last STATE; a lake's has only just been written
@@ -160,9 +160,6 @@ class Engine:
         result.stopped_by = self.stopper.signal
         return result
 
-    closed = False
-    """Whether the sink is closed: what comes after that from threads that could not be woken is lost on purpose."""
-
     def _choose_forms(self) -> None:
         """Let the sink see which streams come, and how: what is wrong with that shows before the first message."""
         for stream in self.plan.streams if self.limit is None else ():
@@ -170,7 +167,7 @@ class Engine:
 
     def _run_streams(self, result: SyncResult) -> None:
         """Streams of the plan, one after the other or several at a time; the first one on this thread."""
-        crew = Crew(lambda: self.stopper.requested, name="burler-stream")
+        crew = Crew(self.stop, name="burler-stream")
         first = self._waiting.popleft() if self._waiting else None
         for _ in range(1, min(self.settings.workers, len(self.plan.runs)) if self.limit is None else 1):
             crew.start(partial(self._beside, result))
@@ -189,8 +186,7 @@ class Engine:
 
     def _next(self) -> PlannedRun | None:
         with self.lock:
-            over = self.broken or self.stopper.requested
-            return self._waiting.popleft() if self._waiting and not over else None
+            return self._waiting.popleft() if self._waiting and not self.stop.reason else None
 
     def _beside(self, result: SyncResult) -> None:
         """Streams in a thread beside the first."""
@@ -210,9 +206,10 @@ class Engine:
         errors: dict[str, BaseException],
         kept: Kept | None = None,
         *,
-        is_stale: Callable[[], bool] = lambda: False,
+        stop: StopToken | None = None,
     ) -> SyncRun | None:
-        """Run one sync function, and add what came of it; None if it could not begin, or must not any more.
+        """Run one sync function, and add what came of it; None if it could not begin, or must not any more. ``stop``:
+        what ends it, if not the run's.
 
         Raises:
             errors of the sink and of the run as a whole.
@@ -221,14 +218,14 @@ class Engine:
         run: SyncRun | None = None
         try:
             with self.lock:
-                if is_stale():
-                    return None
-                run = SyncRun(self, planned, kept, is_stale=is_stale)
+                if kept is not None and stop is not None and stop.reason:
+                    return None  # another one may have begun in its place already
+                run = SyncRun(self, planned, kept, stop=(stop or self.stop).child())
             run.sync()
         except FATAL:
             raise
         except Exception as error:
-            if self.broken:
+            if self.stop.error is not None:
                 raise
             with self.lock:
                 errors[name] = error
@@ -269,7 +266,7 @@ class Engine:
         process ends. Called by the watchdog."""
         if self.lock.acquire(timeout=1.0):
             logger.warning("a function does not end although it was told to; the process ends without it")
-            if not self.broken and self.stopper.failure is None:
+            if self.stop.error is None:
                 self.write_state()
 
     def pause(self, seconds: float, until: Callable[[], bool]) -> None:
@@ -315,7 +312,7 @@ class Engine:
         """Note in the state which stream the run is in, unless the settings say not to: the first that has
         not come to its end."""
         name = self.running[0].at if self.running else None
-        if name is None and self._waiting and not self.closed:
+        if name is None and self._waiting and self.stop.reason < Reason.LEFT_BEHIND:
             name = self._waiting[0].spec.tap_stream_id
         # Rounds of a tail are of all streams.
         self.ledger.note_syncing(name if self.settings.currently_syncing and not self.settings.tail else None)

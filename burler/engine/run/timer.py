@@ -39,7 +39,7 @@ class Timer(threading.Thread):
             if not whole and not engine.running and engine.ledger.uncovered_since is None:
                 continue  # nothing can be due
             with engine.lock:
-                if self._over.is_set() or engine.stopper.failure is not None:
+                if self._over.is_set() or engine.stop.error is not None:
                     return
                 try:
                     self._tick(whole=whole)

@@ -36,6 +36,7 @@ from burler.engine.run.page_size import PageSize
 from burler.engine.run.partitions import BrokenPartition
 from burler.engine.run.retries import is_retried, note, set_up
 from burler.engine.run.signals import Stop, Stopper
+from burler.engine.run.stop import Reason
 from burler.engine.run.task import Came, Member, Row, Snapshot, Task
 from burler.engine.run.writing import FATAL, Above, Writing
 from burler.errors import StreamError
@@ -113,6 +114,7 @@ class Worker:
         self._engine = sync.engine
         self.line = sync.line
         self._stopper = stopper
+        self.stop = self._token = sync.stop.child()  # the token: of the try of a task that it is at
         self._context = contextvars.copy_context()
         self.writing = Writing(sync)
         self._buffer = Buffer()
@@ -125,7 +127,7 @@ class Worker:
         self.task: Task | None = None
         self._current: Task | None = None  # whose rows are in the buffer
         self._is_open = False  # rows of it may be out
-        self.over = self.abandoned = False
+        self.over = False
         self.told = False
         """Whether a function of the author's has seen that it is to come to its end."""
 
@@ -151,9 +153,7 @@ class Worker:
             self.over = True
 
     def _goes_on(self) -> bool:
-        sync = self._sync
-        ended = sync.ending or sync.abandoned or self.abandoned or sync.is_cut
-        return not (ended or self._engine.broken or self._engine.stopper.requested or pace.full(sync))
+        return not (self.stop.reason or pace.full(self._sync))
 
     def _next(self) -> Task | None:
         """The next task; None behind the last.
@@ -161,6 +161,7 @@ class Worker:
         Raises:
             StreamError: the partitions function failed.
         """
+        self._token = self.stop
         while True:
             self._check()
             try:
@@ -186,7 +187,7 @@ class Worker:
         Raises:
             Halted: it did not come to its end, and no other one is to follow.
         """
-        self._stopper.calm()  # a wake that was meant for the task before it
+        self._token = self.stop.child()
         if self._buffer.is_cutting:
             self._buffer = Buffer()
         self.told = self._is_open = False
@@ -203,11 +204,8 @@ class Worker:
             error = raised.error
         except Halted:
             self._write_last()
-            if task.error is None and not self._goes_on():
+            if task.error is None:
                 raise
-            if task.error is None:  # it was interrupted in place of another one
-                self._again(task)
-                return False
         return not self._failed(task, error)
 
     def _call_root(self, task: Task) -> None:
@@ -275,7 +273,7 @@ class Worker:
             written = task.error
         # A tail function is called again by the tail, from where it has come to.
         if written is None and error is not None and not sync.pushes and is_retried(sync.spec, error, task.retries):
-            if engine.stopper.requested or sync.is_cut:
+            if self.stop.reason >= Reason.CUT:
                 raise Halted  # stopped, before the next try
             try:
                 self._try_again(task, error)
@@ -291,7 +289,7 @@ class Worker:
                 sync.task_ended(task)
         if isinstance(task.error, FATAL):
             raise task.error
-        if sync.ending or task.key is None or engine.stopper.requested or sync.is_cut:
+        if self.stop.reason or task.key is None:
             raise Halted
         self._close()
         return False
@@ -320,8 +318,7 @@ class Worker:
     def _write_last(self) -> None:
         """What user code yielded before it was stopped or failed goes out, too."""
         with self._engine.lock:
-            if not self._engine.broken and self._engine.stopper.failure is None:
-                self._write_all()
+            self._write_all()
 
     def _close(self) -> None:
         """End the user's generators, innermost first; what they raise then is no error of the stream's."""
@@ -331,7 +328,7 @@ class Worker:
     def _close_one(self, pull: Pull) -> None:
         name = pull.stream
         try:
-            with self._stopper.closing():
+            with self._stopper.closing(self._token):
                 pull.close()
         except Stop:
             logger.warning("stream '%s': its function did not come to its end when it was closed", name)
@@ -350,10 +347,9 @@ class Worker:
             Halted: it was stopped.
         """
         sync, stopper = self._sync, self._stopper
-        stopper.on_raise = self._buffer.cut
         begun = time.monotonic()
         try:
-            result = stopper.run(action)
+            result = stopper.run(action, self._token, self._buffer.cut)
         except Enough:
             raise Halted from None
         except (Stop, KeyboardInterrupt) as stop:
@@ -618,7 +614,7 @@ class Worker:
         sync, engine = self._sync, self._engine
         engine.session.save_config()
         with engine.lock:
-            if engine.stopper.failure is not None or engine.broken or sync.abandoned or self.abandoned:
+            if self.stop.reason >= Reason.LEFT_BEHIND:
                 raise Halted
             self._write_all()
             if states is not None and task.error is None and not ends:
@@ -653,7 +649,7 @@ class Worker:
             self._is_open = True
             self._sync.task_began(task)
         given = self._buffer.take()
-        if not given or self._engine.broken or self._sync.abandoned or self.abandoned:
+        if not given or self.stop.reason >= Reason.LEFT_BEHIND:
             return
         if task is None or task.error is not None:
             return
@@ -661,7 +657,10 @@ class Worker:
 
     def _acknowledge(self) -> None:
         if self._engine.acknowledgements.waiting and self._sync.kept is None:
-            with contextlib.suppress(Stop), self._stopper.user_code():  # the rest is told at the end of the run
+            with (
+                contextlib.suppress(Stop),
+                self._stopper.user_code(self._token),
+            ):  # the rest is told at the end of the run
                 self._engine.acknowledgements.call()
 
     def _act(self, task: Task, action: Callable[[], Any]) -> None:
@@ -689,21 +688,17 @@ class Worker:
             if self._sync.pushes and not self._warned:
                 self._warned = True
                 logger.warning("stream '%s': can't go on: %s", self._sync.name, short(task.error))
-            self._stopper.wake()
+            self._token.stop(Reason.ENDED)
+            self._stopper.look()
             self._engine.tell()  # whoever waits by stream.wait
 
-    def wake(self) -> None:
-        """Interrupt its user code, where it can be."""
-        if not self.over:
-            self._stopper.wake()
-
-    def abandon(self, *, written: bool) -> None:
+    def abandon(self) -> None:
         """The run ends, and this worker's user code does not: what it has yielded goes out (where anything still can),
         nothing after that counts."""
         self._buffer.cut()
-        if written and not self._sync.has_hooks:
+        if not self._sync.has_hooks:
             self._write_all()
-        self.abandoned = True
+        self.stop.stop(Reason.LEFT_BEHIND)
 
     # ---- from user code --------------------------------------------------------------------------------
 
@@ -740,7 +735,7 @@ class Worker:
         if own and self._buffer.is_cutting:
             return  # user code has eaten a Stop: what it does then stands behind a hole
         with self._stopper.our_code() if own else contextlib.nullcontext(), self._engine.lock:
-            if self._engine.stopper.failure is not None:
+            if self._engine.stop.error is not None:
                 return
             try:
                 self._write_all()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from burler.engine.run.signals import Stopper
+from burler.engine.run.stop import Reason, StopToken
 
 GRACE_SECONDS = 1.0
 """How long a run that is to end waits for threads whose user code may be at its ``finally`` blocks."""
@@ -19,10 +20,10 @@ _LOOK_SECONDS = 0.05
 
 class Crew:
     """Threads of one purpose. They are daemons: one that is blocked in user code can't be woken, and must not keep the
-    process from ending. ``to_end`` says whether they are to come to their end."""
+    process from ending."""
 
-    def __init__(self, to_end: Callable[[], bool], *, name: str) -> None:
-        self._to_end = to_end
+    def __init__(self, stop: StopToken, *, name: str) -> None:
+        self._stop = stop
         self._name = name
         self._ended = threading.Condition()
         self._busy = 0
@@ -45,8 +46,8 @@ class Crew:
         threading.Thread(target=work, name=f"{self._name}-{self._started}", daemon=True).start()
 
     def wait(self) -> bool:
-        """Wait until all have ended: True. Where the run is to end, no longer than a moment: False if some are still
-        busy then."""
+        """Wait until all have ended: True. Where the run, or a round, is to end, no longer than a moment: False if some
+        are still busy then."""
         deadline: float | None = None
         while True:
             with self._ended:
@@ -56,38 +57,28 @@ class Crew:
                 self._ended.wait(_LOOK_SECONDS)
                 if not self._busy:
                     return True
-            if self._to_end():
+            if self._stop.reason >= Reason.CUT:
                 deadline = deadline or time.monotonic() + GRACE_SECONDS
                 if time.monotonic() >= deadline:
                     return False
 
 
 class Undisturbed(Stopper):
-    """Stands for a stopper in threads that no signal reaches."""
+    """Stands for a stopper in threads that no signal reaches: whoever runs there looks at the token by itself."""
 
     @contextlib.contextmanager
-    def user_code(self) -> Iterator[None]:
+    def user_code(self, token: StopToken | None = None) -> Iterator[None]:
         """Nothing is raised here."""
-        self.raised = False
         yield
 
-    def run(self, action: Callable[[], Any]) -> Any:
+    def run(self, action: Callable[[], Any], token: StopToken, on_raise: Callable[[], None] = lambda: None) -> Any:
         """Nothing is raised here."""
-        self.raised = False
         return action()
 
     @contextlib.contextmanager
-    def our_code(self) -> Iterator[None]:
-        """Nothing was raised before, either."""
-        yield
-
-    @contextlib.contextmanager
-    def closing(self) -> Iterator[None]:
+    def closing(self, token: StopToken) -> Iterator[None]:
         """Nothing is raised here."""
         yield
-
-    def wake(self) -> None:
-        """Nobody can be woken; whoever runs there looks by itself."""
 
 
 def stopper_here(stopper: Stopper) -> Stopper:

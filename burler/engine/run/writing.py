@@ -60,7 +60,7 @@ class Writing:
         except FATAL:
             raise
         except Exception as error:
-            if self._engine.broken:
+            if self._engine.stop.error is error:  # the sink's
                 raise
             task.error = error
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from burler import logs
 from burler.engine.run.signals import Stop
+from burler.engine.run.stop import StopToken
 from burler.engine.run.workers import stopper_here
 from burler.engine.tail.sources import Source, planned_families, source_of
 
@@ -17,16 +18,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Source], None]) -> None:
+def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Source], None], *, stop: StopToken) -> None:
     """Ask once more. What has changed begins with a new SCHEMA; where discovery fails, all stays as it is.
 
     Args:
         added: called with each source that is new.
+        stop: what ends the discovery.
     """
     if engine.replan is None:
         return
     try:
-        with stopper_here(engine.stopper).user_code():
+        with stopper_here(engine.stopper).user_code(stop):
             plan = engine.replan()
     except Stop:
         return

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from burler import logs
 from burler.engine.catalog.plan import PlannedRun
+from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.stream import SyncRun
 from burler.engine.tail.retries import is_connection
 from burler.engine.tail.sources import MOST_OFTEN_SECONDS, Source
@@ -24,34 +24,26 @@ _LONG_SECONDS = 60.0
 
 
 class Rounds:
-    """Runs rounds, in whichever thread asks for one.
+    """Runs rounds, in whichever thread asks for one."""
 
-    Args:
-        generation: counts the clients; what began with an earlier one no longer counts.
-    """
-
-    def __init__(self, engine: Engine, result: SyncResult, generation: Callable[[], int]) -> None:
+    def __init__(self, engine: Engine, result: SyncResult) -> None:
         self._engine = engine
         self._result = result
         self._settings = engine.settings
-        self._generation = generation
 
-    def run(self, source: Source, planned: PlannedRun, generation: int) -> bool:
-        """One round of a source; whether it was a good one. ``generation``: that of the thread."""
+    def run(self, source: Source, planned: PlannedRun, stop: StopToken) -> bool:
+        """One round of a source; whether it was a good one. ``stop``: that of the thread."""
         engine = self._engine
         begun = engine.clock.monotonic()
         before = self._place_of(planned) if planned.pushes else b""
         rows: dict[str, int] = {}
         errors: dict[str, BaseException] = {}
-
-        def is_stale() -> bool:
-            return self._generation() != generation
-
-        run = engine.run_one(planned, rows, errors, source.kept, is_stale=is_stale)
-        if run is not None and not run.abandoned and not run.pushes:
-            source.cuts = source.cuts + 1 if run.is_cut and run.status != "succeeded" else 0
-        if is_stale() or (run is not None and run.abandoned):
+        run = engine.run_one(planned, rows, errors, source.kept, stop=stop)
+        reason = (stop if run is None else run.stop).reason
+        if reason == Reason.LEFT_BEHIND:
             return False  # another one has begun in its place
+        if run is not None and not run.pushes:
+            source.cuts = source.cuts + 1 if reason == Reason.CUT and run.status != "succeeded" else 0
         seconds = engine.clock.monotonic() - begun
         with engine.changed:
             for name, count in rows.items():

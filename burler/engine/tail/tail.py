@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.workers import Crew
 from burler.engine.tail.rediscovery import rediscover
 from burler.engine.tail.retries import Tries
@@ -31,10 +32,8 @@ _LONGEST_SECONDS = 3600.0  # of one wait
 
 
 class Tail:
-    """Drives the streams of a plan until somebody stops it.
-
-    ``generation`` counts the clients: threads of an earlier one end with their round.
-    """
+    """Drives the streams of a plan until somebody stops it. ``stop`` ends with the client: at a SIGHUP, or with the
+    run."""
 
     def __init__(self, engine: Engine, result: SyncResult) -> None:
         self.engine = engine
@@ -42,16 +41,16 @@ class Tail:
         self._settings = engine.settings
         self._begun = self._anew = engine.clock.monotonic()
         self._discovered = self._begun
-        self.generation = 0
+        self.stop = engine.stopper.until_hangup
         self.sources = {one.spec.tap_stream_id: source_of(one, self._settings, self._begun) for one in engine.plan.runs}
         self._crew = self._new_crew()
-        self._rounds = Rounds(engine, result, lambda: self.generation)
+        self._rounds = Rounds(engine, result)
         self._told_late = self._told_put_off = False
         self._discoveries_cut = 0  # in a row, by SIGHUP
         self._left: list[str] = []  # streams whose functions are blocked at the end
 
     def _new_crew(self) -> Crew:
-        return Crew(lambda: self._ended() or self.engine.stopper.hung_up, name="burler-tail")
+        return Crew(self.stop, name="burler-tail")
 
     @property
     def pushes(self) -> bool:
@@ -68,7 +67,6 @@ class Tail:
         """
         engine = self.engine
         engine.stopper.may_hang_up = lambda: self._hangup_waits_seconds() <= 0
-        engine.stopper.on_hangup = self._cut_rounds
         engine.events.tell(planned_families(self.sources.values()))
         if self._nothing_left():
             engine.stopper.end()
@@ -76,22 +74,22 @@ class Tail:
             mine = self._start_threads()
             mine()
             self._wait_for_others()
-            if engine.stopper.hung_up and not engine.stopper.requested:
+            if self.stop.reason == Reason.CUT:
                 self._begin_anew()
         self._close()
 
     def _start_threads(self) -> Callable[[], None]:
         """Start a thread for each source that pushes and for those that poll; gives what this thread has to do."""
-        generation = self.generation
+        stop = self.stop
         sources = list(self.sources.values())
         loops: list[Callable[[], None]] = [
-            partial(self._push, one, generation) for one in sources if one.pushes and not one.tries.for_good
+            partial(self._push, one, stop) for one in sources if one.pushes and not one.tries.for_good
         ]
         if any(not one.pushes for one in sources) or self._settings.tail_rediscover_seconds is not None:
-            loops += [partial(self._poll, generation) for _ in range(self._settings.workers)]
+            loops += [partial(self._poll, stop) for _ in range(self._settings.workers)]
         for source in sources:
             if source.planned.spec.wake is not None:
-                self._crew.start(partial(self._guarded, partial(wake_loop, self, source, generation)))
+                self._crew.start(partial(self._guarded, partial(wake_loop, self, source, stop)))
         for loop in loops[1:]:
             self._crew.start(partial(self._guarded, loop))
         return loops[0] if loops else lambda: None
@@ -106,15 +104,11 @@ class Tail:
         """This thread has nothing to do any more; others have."""
         engine = self.engine
         with engine.changed:
-            while not self._ended() and not engine.stopper.hung_up:
+            while not self.stop.reason:
                 engine.clock.wait(engine.changed, 1.0)
 
     def _ended(self) -> bool:
         return self.engine.stopper.requested
-
-    def over(self, generation: int) -> bool:
-        """Whether a thread that was started then has to end."""
-        return self._ended() or self.generation != generation or self.engine.stopper.hung_up
 
     def _hangup_waits_seconds(self) -> float:
         """For how long a SIGHUP is still put off; 0 or less: not at all. In its handler, so without a lock.
@@ -125,15 +119,9 @@ class Tail:
         cuts = max(self._discoveries_cut, *(one.cuts for one in tuple(self.sources.values()) if one.due is not None), 0)
         return self._anew + 2.0 ** (cuts - 1) - self.engine.clock.monotonic() if cuts else 0.0
 
-    def _cut_rounds(self) -> None:
-        """In the handler of SIGHUP: flags only."""
-        for run in tuple(self.engine.running):
-            run.cut = True
-
     def _begin_anew(self) -> None:
         """SIGHUP: what runs comes to its end or is left behind, then all begins anew with a new client."""
         engine = self.engine
-        self.generation += 1
         logger.info("SIGHUP: the client is made anew, streams are polled at once (full tables when they are due)")
         if not self._crew.wait():
             with engine.lock:
@@ -141,13 +129,15 @@ class Tail:
                     run.abandon()
                     if not run.pushes and run.name in self.sources:
                         self.sources[run.name].cuts += 1
+        self.stop.stop(Reason.LEFT_BEHIND)
+        # One that comes from here on may find a client that is older than itself.
+        self.stop = engine.stopper.until_hangup = engine.stopper.stop.child()
         self._crew = self._new_crew()
-        engine.stopper.hung_up = False  # one that comes from here on may find a client that is older than itself
         engine.session.renew_client()
         self._wait_for(engine.session.clients.close_old())
         self._anew, self._told_put_off = engine.clock.monotonic(), False
-        rediscover(engine, self.sources, lambda _new: None)  # all threads begin behind this
-        self._discoveries_cut = self._discoveries_cut + 1 if engine.stopper.hung_up else 0
+        rediscover(engine, self.sources, lambda _new: None, stop=self.stop)  # all threads begin behind this
+        self._discoveries_cut = self._discoveries_cut + 1 if self.stop.reason == Reason.CUT else 0
         now = engine.clock.monotonic()
         for source in self.sources.values():
             source.busy = False
@@ -196,22 +186,22 @@ class Tail:
 
     # ---- polled streams --------------------------------------------------------------------------------
 
-    def _poll(self, generation: int) -> None:
+    def _poll(self, stop: StopToken) -> None:
         """Take what is due first, again and again."""
-        while (source := self._next(generation)) is not None:
+        while (source := self._next(stop)) is not None:
             try:
-                self._rounds.run(source, source.planned, generation)
+                self._rounds.run(source, source.planned, stop)
             finally:
                 with self.engine.changed:
-                    if self.generation == generation:
+                    if stop.reason != Reason.LEFT_BEHIND:
                         source.busy = False
                     self.engine.changed.notify_all()
 
-    def _next(self, generation: int) -> Source | None:
+    def _next(self, stop: StopToken) -> Source | None:
         """The next source that is due, once it is; None where this thread has to end."""
         engine = self.engine
         with engine.changed:
-            while not self.over(generation):
+            while not stop.reason:
                 now = engine.clock.monotonic()
                 if self._is_discovery_due(now):
                     self._discovered = now
@@ -284,18 +274,18 @@ class Tail:
 
     # ---- pushing streams -------------------------------------------------------------------------------
 
-    def _push(self, source: Source, generation: int) -> None:
+    def _push(self, source: Source, stop: StopToken) -> None:
         """Batch first, then stream, again and again: whenever the connection is lost, the batch catches up."""
         spec = source.planned.spec
         most = self._settings.tail_max_rounds
-        while not self.over(generation) and source.due is not None and not source.gone:
-            self._sleep_until(source.due, generation)
-            if self.over(generation) or source.gone:
+        while not stop.reason and source.due is not None and not source.gone:
+            self._sleep_until(source.due, stop)
+            if stop.reason or source.gone:
                 return
             source.rounds += 1
-            good = spec.sync is None or spec.overlap or self._rounds.run(source, source.planned, generation)
-            if good and not self.over(generation) and not source.gone:
-                self._rounds.run(source, source.planned.pushing(), generation)
+            good = spec.sync is None or spec.overlap or self._rounds.run(source, source.planned, stop)
+            if good and not stop.reason and not source.gone:
+                self._rounds.run(source, source.planned.pushing(), stop)
             if most is not None and source.rounds >= most:
                 source.due = None
         with self.engine.changed:
@@ -303,9 +293,9 @@ class Tail:
                 self.engine.stopper.end()
             self.engine.changed.notify_all()
 
-    def _sleep_until(self, moment: float, generation: int) -> None:
+    def _sleep_until(self, moment: float, stop: StopToken) -> None:
         engine = self.engine
-        engine.pause(moment - engine.clock.monotonic(), lambda: self.over(generation))
+        engine.pause(moment - engine.clock.monotonic(), lambda: bool(stop.reason))
 
     # ---- from other threads ----------------------------------------------------------------------------
 
@@ -344,7 +334,7 @@ class Tail:
         """A call of a tail function of which a part has failed ends after the interval: its bookmark stands still, and
         nobody would try that part again."""
         for run in self.engine.running:
-            if not run.pushes or not run.failures or run.is_cut:
+            if not run.pushes or not run.failures or run.stop.reason:
                 continue
             source = self.sources.get(run.name)
             run.behind_since = now if run.behind_since is None else run.behind_since
@@ -353,7 +343,7 @@ class Tail:
 
     def tell_if_over(self) -> None:
         """Wake whoever waits, where the run is to end and no watchdog does it."""
-        if self._ended() or self.engine.stopper.hung_up:
+        if self.stop.reason:
             self.engine.tell()
 
     # ---- discovery -------------------------------------------------------------------------------------
@@ -363,11 +353,11 @@ class Tail:
         return every is not None and now - self._discovered >= every
 
     def _rediscover(self) -> None:
-        rediscover(self.engine, self.sources, self._start)
+        rediscover(self.engine, self.sources, self._start, stop=self.stop)
 
     def _start(self, source: Source) -> None:
         """A source is new: what it needs of threads of its own begins."""
         if source.pushes:
-            self._crew.start(partial(self._guarded, partial(self._push, source, self.generation)))
+            self._crew.start(partial(self._guarded, partial(self._push, source, self.stop)))
         if source.planned.spec.wake is not None:
-            self._crew.start(partial(self._guarded, partial(wake_loop, self, source, self.generation)))
+            self._crew.start(partial(self._guarded, partial(wake_loop, self, source, self.stop)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from burler import logs
 from burler.context import Channel, call_bound
 from burler.declare.spec import UserFunction
+from burler.engine.run.stop import StopToken
 from burler.engine.tail.retries import Tries
 
 if TYPE_CHECKING:
@@ -22,17 +23,17 @@ logger = logging.getLogger(__name__)
 _FAKE_SECONDS = 0.02
 
 
-def wake_loop(tail: Tail, source: Source, generation: int) -> None:
+def wake_loop(tail: Tail, source: Source, stop: StopToken) -> None:
     """Run a stream's wake function, again and again; in a thread of its own. Where it fails, the polling interval is
     what is left, so it is tried again for ever."""
     engine = tail.engine
     tries = Tries(engine.settings)
-    while not tail.over(generation) and source.due is not None:
+    while not stop.reason and source.due is not None:
         try:
-            _listen(tail, source, generation, tries)
+            _listen(tail, source, stop, tries)
             wait = source.interval_seconds
         except (Exception, SystemExit) as error:
-            if tail.over(generation):
+            if stop.reason:
                 return
             tries.failed(error)
             wait = tries.wait_seconds()
@@ -42,7 +43,7 @@ def wake_loop(tail: Tail, source: Source, generation: int) -> None:
                 wait,
                 logs.short(error),
             )
-        _pause(tail, wait, lambda: tail.over(generation))
+        _pause(tail, wait, lambda: bool(stop.reason))
 
 
 def _pause(tail: Tail, seconds: float, until: Callable[[], bool]) -> None:
@@ -54,11 +55,11 @@ def _pause(tail: Tail, seconds: float, until: Callable[[], bool]) -> None:
         tail.engine.pause(seconds, until)
 
 
-def _listen(tail: Tail, source: Source, generation: int, tries: Tries) -> None:
+def _listen(tail: Tail, source: Source, stop: StopToken, tries: Tries) -> None:
     engine, function = tail.engine, source.planned.spec.wake
     assert function is not None
     run = engine.session.describing(source.name)
-    run._channel = _WakeChannel(tail, generation)
+    run._channel = _WakeChannel(tail, stop)
     begun, held = engine.clock.monotonic(), contextlib.ExitStack()
 
     def client() -> Any:
@@ -71,7 +72,7 @@ def _listen(tail: Tail, source: Source, generation: int, tries: Tries) -> None:
     items: Any = None
     try:
         items = call_bound(run, lambda: _called(tail, function, given, source.name))
-        while not tail.over(generation):
+        while not stop.reason:
             try:
                 call_bound(run, lambda: next(items))
             except StopIteration:
@@ -92,13 +93,13 @@ def _called(tail: Tail, function: UserFunction, given: Any, name: str) -> Any:
 class _WakeChannel(Channel):
     """What ``stream`` offers in a wake function: whether to end, and a sleep that ends with it."""
 
-    def __init__(self, tail: Tail, generation: int) -> None:
+    def __init__(self, tail: Tail, stop: StopToken) -> None:
         self._tail = tail
-        self._generation = generation
+        self._stop = stop
 
     def stopping(self) -> bool:
         """Whether the function is to come to its end."""
-        return self._tail.over(self._generation)
+        return bool(self._stop.reason)
 
     def wait(self, seconds: float) -> bool:
         """Sleep no longer than until then."""

@@ -204,7 +204,7 @@ def _pulled(
             yield given
     finally:
         left.set()
-        stopper.over = True
+        stopper.end(now=False)
         thread.join(_LEAVE_SECONDS)  # user code that waits for a source can't be woken: it ends at its next page
 
 
