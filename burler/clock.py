@@ -24,6 +24,11 @@ class Clock:
 
     is_fake = False
 
+    @property
+    def beside(self) -> Clock:
+        """The clock of threads whose waits are no waits of this one's: work of others goes by the time on the wall."""
+        return self
+
     def now(self) -> dt.datetime:
         """The time of day, in UTC; it may be set back."""
         return dt.datetime.now(dt.UTC)
@@ -102,6 +107,11 @@ class FakeClock(Clock):
         self._seconds = 0.0
         self.waits: list[float] = []
         """How long each wait was, in seconds."""
+
+    @property
+    def beside(self) -> Clock:
+        """The machine's own: this one may leave it far behind."""
+        return Clock()
 
     def now(self) -> dt.datetime:
         """The time of day."""

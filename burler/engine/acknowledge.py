@@ -18,7 +18,6 @@ import logging
 import os
 import stat
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -290,8 +289,7 @@ class Acknowledgements:
         if self._thread is None:
             return
         now, at = self._clock.monotonic(), self._at
-        # The function runs by the time on the wall, which a clock of a test's may leave far behind.
-        if at is not None and time.monotonic() - at[0] >= _HANGS_SECONDS:
+        if at is not None and self._clock.beside.monotonic() - at[0] >= _HANGS_SECONDS:
             self._at = None
             but = "Other acknowledgements wait for it; rows and STATE go on"
             logger.warning("%s has not come back for %.0f s. %s", at[1], _HANGS_SECONDS, but)
@@ -412,7 +410,7 @@ class Acknowledgements:
         run = session.describing(name, client=client, bookmark=bookmark, state=own, partition=partition)
         given = session.given(bookmark=lambda: bookmark, state=lambda: own, stream=lambda: run, client=client)
         what = f"stream '{name}': its acknowledge function ({function.place})"
-        self._at = (time.monotonic(), what)
+        self._at = (self._clock.beside.monotonic(), what)
         try:
             call_bound(run, lambda: session.invoke(function, given, stream=name))
         except (Exception, SystemExit) as error:
