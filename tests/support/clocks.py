@@ -21,6 +21,11 @@ class MovedClock(FakeClock):
         super().__init__()
         self.is_fake = False
 
+    @property
+    def beside(self) -> MovedClock:
+        """All go by this one."""
+        return self
+
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
         """A moment."""
         changed.wait(0.005)
