@@ -26,7 +26,7 @@ from burler.engine.session import open_session
 from burler.singer.catalog import Catalog
 from burler.sinks.memory import MemorySink
 from burler.sinks.open import with_batches
-from burler.sinks.touched import TouchedStates
+from burler.sinks.stdout import TouchedStates
 
 if TYPE_CHECKING:
     from burler.source_state import SourceStates

@@ -22,8 +22,7 @@ from burler.errors import UsageError
 from burler.settings import Settings
 from burler.singer.messages import State
 from burler.sinks.base import Sink
-from burler.sinks.stdout import LineWriter, StdoutSink
-from burler.sinks.touched import TouchedStates
+from burler.sinks.stdout import LineWriter, StdoutSink, TouchedStates
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

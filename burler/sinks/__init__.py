@@ -2,9 +2,9 @@
 
 What to open for what:
 
-    base            what a sink is
-    open            ``--sink``: from its text to a sink; when files of a lake roll
-    stdout, memory  lines on stdout; a list for tests
-    lake, batch     into a lake; rows into batch files, all else goes on
-    touched         STATEs that carry only what has changed
+    base     what a sink is, and one that stands before another
+    open     ``--sink``: from its text to a sink; the sink of a lake, when its files roll
+    stdout   lines on stdout; STATEs that carry only what has changed
+    batch    rows into batch files, all else goes on
+    memory   a list for tests
 """

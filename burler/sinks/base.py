@@ -35,6 +35,37 @@ class Sink(Protocol):
         """The end. ``complete`` is False where an error ends the run: what can be kept is kept."""
 
 
+class Forward:
+    """A sink before another one, that hands on whatever it does not deal with itself."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def write(self, message: Message) -> None:
+        """See ``Sink.write``."""
+        self._sink.write(message)
+
+    def flush(self) -> None:
+        """See ``Sink.flush``."""
+        self._sink.flush()
+
+    def settle(self) -> None:
+        """See ``Sink.settle``."""
+        self._sink.settle()
+
+    def tick(self) -> None:
+        """See ``Sink.tick``."""
+        self._sink.tick()
+
+    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
+        """See ``Sink.tell_states``: what comes first holds a STATE back until the one behind may have it."""
+        self._sink.tell_states(told)
+
+    def close(self, *, complete: bool) -> None:
+        """See ``Sink.close``."""
+        self._sink.close(complete=complete)
+
+
 @runtime_checkable
 class Batching(Protocol):
     """A sink that can put rows into files and send BATCH messages in their place."""

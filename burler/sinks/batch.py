@@ -6,18 +6,17 @@ is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from burler.batch_config import BatchConfig
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Records, Schema, State
-from burler.sinks.base import Form, Sink
+from burler.sinks.base import Form, Forward, Sink
 
 if TYPE_CHECKING:
     from burler.batch.writer import BatchWriter
 
 
-class BatchSink:
+class BatchSink(Forward):
     """Stands before the sink that prints.
 
     Args:
@@ -26,7 +25,7 @@ class BatchSink:
     """
 
     def __init__(self, sink: Sink, config: BatchConfig, *, on: bool, tap: str) -> None:
-        self._sink = sink
+        super().__init__(sink)
         self.config = config
         self._on = on
         self._tap = tap
@@ -77,26 +76,18 @@ class BatchSink:
         elif isinstance(message, Batch):
             writer.batch(message)
 
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """Of those whose rows are out, and whose line has gone on."""
-        self._sink.tell_states(told)
-
-    def flush(self) -> None:
-        """Messages that are out go on; files stay open."""
-        self._sink.flush()
-
     def settle(self) -> None:
         """All files are ended, and the STATE of them goes on."""
         if self._writer is not None:
             self._writer.flush()
             self._writer.report()
-        self._sink.settle()
+        super().settle()
 
     def tick(self) -> None:
         """Files that are old enough are ended, with their STATE."""
         if self._writer is not None:
             self._writer.tick()
-        self._sink.tick()
+        super().tick()
 
     def close(self, *, complete: bool) -> None:
         """End all files and let the last STATE go; after an error of files or messages, give up what is open."""
@@ -105,7 +96,7 @@ class BatchSink:
                 self._writer.close()
             else:
                 self._writer.abort()
-        self._sink.close(complete=complete)
+        super().close(complete=complete)
 
     def _opened(self) -> BatchWriter:
         from burler.batch.encoders import prepare

@@ -1,22 +1,73 @@
-"""``--sink``: from its text to a sink."""
+"""``--sink``: from its text to a sink; the sink of a lake."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burler.batch.rolling import RollSettings
 from burler.batch_config import BatchConfig
 from burler.errors import UsageError
 from burler.settings import Settings
-from burler.sinks.base import Sink
+from burler.singer.messages import Message, State
+from burler.sinks.base import Forward, Sink
 from burler.sinks.batch import BatchSink
-from burler.sinks.lake import LakeSink
-from burler.sinks.stdout import StdoutSink
-from burler.sinks.touched import TouchedStates
+from burler.sinks.stdout import StdoutSink, TouchedStates
 from burler.suggest import nearest
 
+if TYPE_CHECKING:
+    from burler.lake.writing.writer import LakeWriter
+
+logger = logging.getLogger(__name__)
+
 KINDS = "stdout, lake:URL, spark:OUT"
+
+
+class LakeSink(Forward):
+    """Messages into a raw lake; each STATE goes on to the next sink once its data is committed.
+
+    Where a run is told to stop while it waits for another writer's lock, it takes nothing from there on: what came
+    before is committed at the end, with the STATE of that.
+    """
+
+    def __init__(self, writer: LakeWriter, states: Sink) -> None:
+        super().__init__(states)
+        self._writer = writer
+        self._stopped = False
+
+    def write(self, message: Message) -> None:
+        """Take a message."""
+        from burler.lake.locking.lock import WaitStopped
+
+        if self._stopped:
+            return  # it would stand behind a hole
+        try:
+            if isinstance(message, State):
+                self._writer.state(message)
+            else:
+                self._writer.take(message)
+        except WaitStopped as stop:
+            self._stopped = True
+            logger.warning("%s", stop)
+
+    def settle(self) -> None:
+        """All files are committed, and the STATE of them goes on."""
+        self._writer.flush()
+        super().settle()
+
+    def tick(self) -> None:
+        """Files that are old enough are committed, with their STATE."""
+        self._writer.tick()
+        super().tick()
+
+    def close(self, *, complete: bool) -> None:
+        """Commit all files and let the last STATE go; after an error of the lake itself, give up what is open."""
+        if complete:
+            self._writer.close()
+        else:
+            self._writer.abort()
+        super().close(complete=complete)
 
 
 def open_sink(

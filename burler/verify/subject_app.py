@@ -30,7 +30,7 @@ from burler.pipeline.unknown import show
 from burler.report.unknown import kept_schema
 from burler.singer.messages import ArrowPage, Message, Records, to_line
 from burler.sinks.open import with_batches
-from burler.sinks.touched import TouchedStates
+from burler.sinks.stdout import TouchedStates
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
 from burler.spec.table import RULES
