@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 Status = Literal["succeeded", "failed", "stopped", "unfinished"]
-Held = Literal["", "parent", "position", "bookmark", "partitions"]
 Counts = Mapping[str, int | Mapping[str, int]]
 """What was counted while a source was read: ``{"requests": 31, "retries": {"429": 3}}``."""
 
@@ -83,27 +82,21 @@ class DroppedField:
 
 
 @dataclass(frozen=True, slots=True)
-class UnfitRows:
-    """Rows that did not fit their schema, and were let go, by the fields in question."""
-
-    skipped: int
-    nulled: int
-    fields: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Remarks:
     """What there is to say of the rows of a stream.
 
     Attributes:
         rows: that are out. ``without_key`` have no value of ``key``, the bookmark's.
+        skipped, nulled: rows that did not fit the schema, and were left out, or had fields set to null: ``unfit``.
         dropped: fields, the most frequent first; ``further``: how often others came.
     """
 
     rows: int
     without_key: int
     key: str | None
-    unfit: tuple[UnfitRows, ...]
+    skipped: int
+    nulled: int
+    unfit: Mapping[str, int]
     dropped: tuple[DroppedField, ...]
     further: int
 
@@ -162,19 +155,15 @@ class Incomplete:
     """Rows of a stream may be missing although nothing failed: its source said that there is more.
 
     Attributes:
+        why: what the source said.
         waiting: streams whose bookmark or table waits.
-        tables: of which no ACTIVATE_VERSION follows.
-        held: what does not move: the bookmark of the ``root`` of a substream, what its function keeps, its own
-            ``bookmark``, those of its partitions; or nothing more.
+        held: what does not happen, in sentences.
     """
 
     stream: str
-    root: str
     why: str
     waiting: frozenset[str]
-    tables: tuple[str, ...]
-    held: Held
-    bookmark: Any
+    held: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,24 +7,11 @@ what is said of a stream is said once, or once an hour.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from operator import sub
 from typing import Any
 
-from burler.events import (
-    Event,
-    FamilyBegan,
-    FamilyEnded,
-    Incomplete,
-    Remarks,
-    RunEnded,
-    StreamEnded,
-    TailEnded,
-    TailFamily,
-    TailPlanned,
-    Tick,
-    UnfitRows,
-)
+from burler import events
 from burler.measures import JOB_DURATION, RECORD_COUNT
 from burler.report import unknown
 from burler.report.stats import RunStats, StreamView
@@ -48,22 +35,23 @@ class RunLog:
         self._settings = settings
         self._said: set[tuple[str, str]] = set()
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: events.Event) -> None:
         """See ``burler.events``."""
         match event:
-            case FamilyBegan():
+            case events.FamilyBegan():
                 if logger.isEnabledFor(self._level):
                     self._began(event)
-            case FamilyEnded():
+            case events.FamilyEnded():
                 self._ended(event)
-            case Incomplete():
-                if self._first_time(event.root, f"incomplete {event.stream}"):
-                    logger.warning("stream '%s': may be incomplete (%s). %s", event.stream, event.why, _held(event))
-            case RunEnded():
+            case events.Incomplete():
+                if self._first_time(event.stream, "incomplete"):
+                    held = " ".join(event.held)
+                    logger.warning("stream '%s': may be incomplete (%s). %s", event.stream, event.why, held)
+            case events.RunEnded():
                 metric(JOB_DURATION, round(event.seconds, 6), job_type="sync", status=event.status)
                 logger.info("%s: %s, %.1f s", event.tap, event.status, event.seconds)
 
-    def _began(self, event: FamilyBegan) -> None:
+    def _began(self, event: events.FamilyBegan) -> None:
         bookmark = f"of each of {counted(event.partitions, 'partition')}" if event.partitions else event.bookmark
         logger.log(
             self._level, "stream '%s': start (sync, %s, bookmark %s)", event.root, event.method, _or_none(bookmark)
@@ -77,7 +65,7 @@ class RunLog:
                 ", ".join(f"'{name}'" for name in event.late),
             )
 
-    def _ended(self, event: FamilyEnded) -> None:
+    def _ended(self, event: events.FamilyEnded) -> None:
         """One log line for the whole line of streams, and what is to be said of each of them."""
         for one in event.streams:
             self._stream_ended(one)
@@ -101,17 +89,17 @@ class RunLog:
                 most,
             )
 
-    def _stream_ended(self, ended: StreamEnded) -> None:
+    def _stream_ended(self, ended: events.StreamEnded) -> None:
         if ended.remarked:
-            say_remarks(ended.stream, ended.remarks())
+            _say_remarks(ended.stream, ended.remarks())
 
-    def _measure(self, event: FamilyEnded) -> None:
+    def _measure(self, event: events.FamilyEnded) -> None:
         for one in event.streams:
             if not one.counts.get("uncounted_files"):
                 metric(RECORD_COUNT, one.rows, endpoint=one.stream)
         metric(JOB_DURATION, round(event.seconds, 6), job_type="stream", stream=event.root, status=event.status)
 
-    def _log_end(self, event: FamilyEnded) -> None:
+    def _log_end(self, event: events.FamilyEnded) -> None:
         bookmark = event.bookmark
         if event.partitions:
             others = f", {bookmark} for the others" if bookmark is not None else ""
@@ -155,31 +143,28 @@ class TailLog(RunLog):
         self._due = self._ticked + self._every
         self._rows_summed = 0
         self._told: dict[str, tuple[int, int, int, int]] = {}
-        self._measured: set[str] = set()
-        self._announced = False
-        self._remarks: dict[str, tuple[int, Callable[[], Remarks]]] = {}
-        self._remarked: dict[str, tuple[int, float]] = {}
+        self._ended_last: dict[str, events.StreamEnded] = {}
+        self._remarked: dict[str, tuple[int, float]] = {}  # how much was said, and when to say more
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: events.Event) -> None:
         """See ``burler.events``."""
         match event:
-            case Tick():
+            case events.Tick():
                 at = self._clock.monotonic()
                 if at >= self._due:
                     # Not `+=`: after a pause there is one line, for all of it.
                     self._due = at + self._every
                     self._tell(at)
                     self._tell_all(at)
-            case TailPlanned():
-                if not self._announced:
-                    self._announced = True
+            case events.TailPlanned():
+                if self._first_time("", "plan"):
                     self._announce(event.families)
-            case TailEnded():
+            case events.TailEnded():
                 self._last_words(event)
             case _:
                 super().hear(event)
 
-    def _announce(self, families: Iterable[TailFamily]) -> None:
+    def _announce(self, families: Iterable[events.TailFamily]) -> None:
         """What will be read, and how often; what a user may not expect of it."""
         settings, kinds = self._settings, [one.kind for one in families]
         pushes = kinds.count("push")
@@ -204,7 +189,7 @@ class TailLog(RunLog):
                 ", ".join(once[:10]) + (", ..." if len(once) > 10 else ""),
             )
 
-    def _last_words(self, event: TailEnded) -> None:
+    def _last_words(self, event: events.TailEnded) -> None:
         """What did not come to its end, what is unsaid of rows, and what came since the last lines."""
         for name in event.blocked:
             logger.warning("stream '%s': its function is blocked, and is left behind; its finally does not run", name)
@@ -214,24 +199,22 @@ class TailLog(RunLog):
                 name,
                 failures,
             )
-        for stream, (count, remarks) in self._remarks.items():
-            if count != self._remarked[stream][0]:
-                say_remarks(stream, remarks())
+        for stream, ended in self._ended_last.items():
+            if ended.remarked != self._remarked[stream][0]:
+                _say_remarks(stream, ended.remarks())
         self._tell(self._clock.monotonic(), last=True)
 
-    def _measure(self, event: FamilyEnded) -> None:
+    def _measure(self, event: events.FamilyEnded) -> None:
         """Not each round: see ``_tell``."""
 
-    def _stream_ended(self, ended: StreamEnded) -> None:
+    def _stream_ended(self, ended: events.StreamEnded) -> None:
         """What is new to say of its rows is said at once, then once an hour."""
-        if not ended.remarked:
-            return
         at = self._clock.monotonic()
-        count, due = self._remarked.get(ended.stream, (0, 0.0))
-        self._remarks[ended.stream] = ended.remarked, ended.remarks
+        self._ended_last[ended.stream] = ended
+        count, due = self._remarked.setdefault(ended.stream, (0, at))
         if ended.remarked != count and at >= due:
             self._remarked[ended.stream] = ended.remarked, at + _AGAIN_SECONDS
-            say_remarks(ended.stream, ended.remarks())
+            super()._stream_ended(ended)
 
     def _tell(self, at: float, *, last: bool = False) -> None:
         """What came of each stream since the last lines. Each that came has one METRIC line at least."""
@@ -240,8 +223,7 @@ class TailLog(RunLog):
             numbers = view.rows, view.repeated, view.errors, view.polls
             rows, repeated, errors, polls = map(sub, numbers, self._told.get(stream, (0, 0, 0, 0)))
             self._told[stream] = numbers
-            if rows or (last and stream not in self._measured):
-                self._measured.add(stream)
+            if rows or (last and not view.rows):
                 metric(RECORD_COUNT, rows, endpoint=stream)
             if rows or repeated or errors or view.status == "failed":
                 line = _interval_line(rows, repeated, errors, polls, seconds=seconds, view=view)
@@ -277,7 +259,7 @@ def _interval_line(rows: int, repeated: int, errors: int, polls: int, *, seconds
     return ", ".join(parts)
 
 
-def say_remarks(stream: str, remarks: Remarks) -> None:
+def _say_remarks(stream: str, remarks: events.Remarks) -> None:
     """Warnings on rows that no bookmark can follow, rows that did not fit, and fields that no schema knows."""
     if remarks.without_key:
         logger.warning(
@@ -287,39 +269,19 @@ def say_remarks(stream: str, remarks: Remarks) -> None:
             counted(remarks.rows, "row"),
             remarks.key,
         )
-    for unfit in remarks.unfit:
-        logger.warning("stream '%s': %s", stream, _unfit(unfit))
+    if count := remarks.skipped or remarks.nulled:
+        rows, were = counted(count, "row"), "was" if count == 1 else "were"
+        logger.warning(
+            "stream '%s': %s where the schema had no room: %s",
+            stream,
+            f"{rows} {were} left out" if remarks.skipped else f"fields of {rows} were set to null",
+            ", ".join(f"{path} ({count})" for path, count in sorted(remarks.unfit.items())[:_SHOWN]),
+        )
     if remarks.dropped:
         unknown.warn(stream, remarks)
 
 
-def _unfit(rows: UnfitRows) -> str:
-    count = rows.skipped or rows.nulled
-    shown, were = counted(count, "row"), "was" if count == 1 else "were"
-    what = f"{shown} {were} left out" if rows.skipped else f"fields of {shown} were set to null"
-    fields = ", ".join(f"{path} ({count})" for path, count in sorted(rows.fields.items())[:_SHOWN])
-    return f"{what} where the schema had no room: {fields}"
-
-
-def _held(event: Incomplete) -> str:
-    """What does not happen since rows of a stream may be missing."""
-    said = []
-    if event.tables:
-        named = ", ".join(event.tables)
-        said.append(f"No ACTIVATE_VERSION of {named} follows, so that targets drop none for those that did not come.")
-    if event.held == "parent":
-        said.append(f"The bookmark of '{event.root}' does not pass the rows for which it may be.")
-    elif event.held == "position":
-        said.append("What its function puts into stream.state at the end is not saved.")
-    elif event.held:
-        at = (
-            "where it was in partitions that may be" if event.held == "partitions" else f"at {_or_none(event.bookmark)}"
-        )
-        said.append(f"Its bookmark stays {at}: the next run reads the same again.")
-    return " ".join(said)
-
-
-def _rows_of(one: StreamEnded) -> str:
+def _rows_of(one: events.StreamEnded) -> str:
     left = f" ({one.left_out} left out by its post_transform)" if one.left_out else ""
     repeated = f" ({one.counts['repeated']} more were out already)" if one.counts.get("repeated") else ""
     rows, uncounted = counted(one.rows, "row"), one.counts.get("uncounted_files")

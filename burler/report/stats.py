@@ -14,25 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from burler import times
+from burler import events, times
 from burler.clock import Clock
 from burler.config.watched import clean
-from burler.events import (
-    ClientRenewed,
-    Counts,
-    Event,
-    Failed,
-    FamilyBegan,
-    FamilyEnded,
-    Page,
-    RoundEnded,
-    RunBegan,
-    RunEnded,
-    StateWritten,
-    StreamBegan,
-    StreamEnded,
-    TailPlanned,
-)
 from burler.report.values import TEXT, cut, described, value_of, values_of
 
 FAILURES = 1000
@@ -143,7 +127,6 @@ class StreamView:
     count from now.
 
     Attributes:
-        kind: "poll", "full" (FULL_TABLE, read again by its age) or "push" (a tail function).
         status: "starting", "polling" / "reading" / "connected", "waiting", "retrying", "failed" (for good), "done".
         rows: all that came out in this run; without ``repeated``, those that were dropped as out already.
         rows_per_second: over the last half a minute or so.
@@ -155,7 +138,6 @@ class StreamView:
     """
 
     name: str
-    kind: str
     status: str
     rows: int
     repeated: int
@@ -214,37 +196,37 @@ class RunStats:
 
     # ---- told ------------------------------------------------------------------------------------------
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: events.Event) -> None:
         """See ``burler.events``."""
         with self._lock:
             match event:
-                case Page():
+                case events.Page():
                     self._page(event)
-                case FamilyBegan():
+                case events.FamilyBegan():
                     for began in event.streams:
                         self._stream_began(began)
-                case FamilyEnded():
+                case events.FamilyEnded():
                     for ended in event.streams:
                         self._stream_ended(ended)
-                case Failed():
+                case events.Failed():
                     self._failed(event.stream, event.where, event.error)
-                case StateWritten():
+                case events.StateWritten():
                     self._states += 1
                     self._state_bytes += event.size
                     self._state_at = self.clock.now().timestamp()
-                case TailPlanned():
+                case events.TailPlanned():
                     for family in event.families:
                         for name in family.streams:
                             self._row(name).kind = family.kind
-                case RoundEnded():
+                case events.RoundEnded():
                     self._round_ended(event)
-                case ClientRenewed():
+                case events.ClientRenewed():
                     self._renewed += 1
-                case RunBegan():
+                case events.RunBegan():
                     if self.tap is None:  # told again, it stays at the time it was told first
                         self.began, self.zero = self.clock.now(), self.clock.monotonic()
                     self.tap = event.tap
-                case RunEnded():
+                case events.RunEnded():
                     self.batch = dict(event.batch) if event.batch is not None else None
                     self.end(event.status, event.exit_code)
 
@@ -263,7 +245,7 @@ class RunStats:
             row = self._streams[name] = StreamStats(name, first_at=at, at=at, rate_at=at)
         return row
 
-    def _stream_began(self, began: StreamBegan) -> None:
+    def _stream_began(self, began: events.StreamBegan) -> None:
         """A stream that begins anew goes on where it was; after its end, that is another round, and what is told from
         here on comes on top."""
         row = self._row(began.stream)
@@ -277,7 +259,7 @@ class RunStats:
                 row.series = Series()
                 self._point(row, row.first_at)
 
-    def _page(self, page: Page) -> None:
+    def _page(self, page: events.Page) -> None:
         row = self._row(page.stream)
         if page.bookmark is not None:
             row.bookmark = page.bookmark
@@ -322,7 +304,7 @@ class RunStats:
         row.error = {"where": None if where is None else cut(clean(where)), **described(error, row.name)}
         row.shown.append(row.error)
 
-    def _stream_ended(self, ended: StreamEnded) -> None:
+    def _stream_ended(self, ended: events.StreamEnded) -> None:
         row, at = self._row(ended.stream), self.clock.monotonic()
         self._came(row, ended.rows, at)
         row.rounds, row.status, row.over, row.at = row.rounds + 1, ended.status, True, at
@@ -336,7 +318,7 @@ class RunStats:
         if row.rounds == 1 or at >= row.point_at:
             self._point(row, at)
 
-    def _round_ended(self, ended: RoundEnded) -> None:
+    def _round_ended(self, ended: events.RoundEnded) -> None:
         self._row(ended.root).failures = ended.failures
         ways = ("retrying", "failed") if ended.status == "failed" else ("waiting", "done")
         for name in ended.streams:
@@ -377,7 +359,6 @@ class RunStats:
             return {
                 row.name: StreamView(
                     name=name,
-                    kind=row.kind,
                     status=row.doing,
                     rows=row.rows,
                     repeated=row.counts.get("repeated", 0),
@@ -438,7 +419,7 @@ def _lag_of(bookmark: Any, now: dt.datetime) -> float | None:
     return None if moment is None else max((now - moment).total_seconds(), 0.0)
 
 
-def _added(before: dict[str, Any], more: Counts) -> dict[str, Any]:
+def _added(before: dict[str, Any], more: events.Counts) -> dict[str, Any]:
     """Counts of two rounds together: ``{"requests": 31, "retries": {"429": 3}}``. A name that was counted with and
     without a reason keeps both, as in ``burler.tally``."""
     if not before or not more:

@@ -88,14 +88,10 @@ def _into(node: dict[str, Any], part: str | None) -> dict[str, Any]:
 
 def _beginning(fields: tuple[DroppedField, ...]) -> tuple[int, str]:
     """As many of the most frequent fields as a line has room for (one at least), and their schema."""
-    low, high = 1, len(fields)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if len(_json(kept_schema(fields[:middle]))) <= _LONGEST:
-            low = middle
-        else:
-            high = middle - 1
-    return low, _json(kept_schema(fields[:low]))
+    count, text = 1, _json(kept_schema(fields[:1]))
+    while len(more := _json(kept_schema(fields[: count + 1]))) <= _LONGEST:
+        count, text = count + 1, more
+    return count, text
 
 
 def _line(field: DroppedField, rows: int) -> str:

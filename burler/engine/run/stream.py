@@ -30,7 +30,7 @@ from burler.engine.state.ordered import PartitionOrder
 from burler.engine.tail.kept import Kept, writer_of
 from burler.engine.writer.writer import schema_of
 from burler.errors import StreamError
-from burler.events import FamilyBegan, FamilyEnded, Held, Incomplete, Page, Status, StreamBegan, StreamEnded
+from burler.events import FamilyBegan, FamilyEnded, Incomplete, Page, Status, StreamBegan, StreamEnded
 from burler.logs import short
 from burler.singer import state as st
 from burler.singer.metadata import FULL_TABLE
@@ -421,26 +421,32 @@ class SyncRun:
 
     def _tell_incomplete(self, name: str, why: str) -> None:
         """What does not happen since rows of a stream may be missing; nothing where all happens."""
-        line, below = self.line, self.line.below(name)
-        held: Held = ""
-        tables = [
-            writer.planned.stream
-            for one, writer in self.writers.items()
-            if one in below
-            and (writer.versions.withheld or (writer.planned.versions and not writer.versions.activated))
+        line, below, held = self.line, self.line.below(name), []
+        writers = [writer for one, writer in self.writers.items() if one in below]
+        planned = [
+            one.planned.stream
+            for one in writers
+            if one.versions.withheld or (one.planned.versions and not one.versions.activated)
         ]
+        if planned:
+            tables = ", ".join(planned)
+            held.append(
+                f"No ACTIVATE_VERSION of {tables} follows, so that targets drop none for those that did not come."
+            )
         own = line.planned.get(line.root)
-        if own is not None and own.replication_method != FULL_TABLE:
-            if line.is_substream(name):
-                held = "parent"
-            elif own.bookmark_key is None:
-                held = "position"
-            elif own.order != "asc" and not isinstance(own.spec.strategy, Manual) and not self.own_run._incomplete:
-                held = "partitions" if self.spec.partitions is not None else "bookmark"
-        if tables or held:
-            bookmark = self.writers[name].bookmark_from if name in self.writers else None
-            waiting = frozenset({*below, line.root})
-            self.engine.events.tell(Incomplete(name, line.root, why, waiting, tuple(tables), held, bookmark))
+        if own is None or own.replication_method == FULL_TABLE:
+            pass
+        elif line.is_substream(name):
+            held.append(f"The bookmark of '{line.root}' does not pass the rows for which it may be.")
+        elif own.bookmark_key is None:
+            held.append("What its function puts into stream.state at the end is not saved.")
+        elif own.order != "asc" and not isinstance(own.spec.strategy, Manual) and not self.own_run._incomplete:
+            bookmark = self.writers[name].bookmark_from
+            at = "none" if bookmark is None else bookmark
+            where = f"at {at}" if self.spec.partitions is None else "where it was in partitions that may be"
+            held.append(f"Its bookmark stays {where}: the next run reads the same again.")
+        if held:
+            self.engine.events.tell(Incomplete(name, why, frozenset({*below, line.root}), tuple(held)))
 
     # ---- STATE -----------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import datetime as dt
 import functools
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from burler.engine.state.ledger import FamilyState
 from burler.engine.writer.page_buffer import PageBuffer
 from burler.engine.writer.versions import Versions
 from burler.errors import BadRecordError, BatchError, FileError, StreamError
-from burler.events import Remarks, UnfitRows
+from burler.events import Remarks
 from burler.logs import short
 from burler.pages import JsonPage, PageError
 from burler.pipeline.describing import describe
@@ -532,15 +533,17 @@ class StreamWriter:
 
     def remarks(self) -> Remarks:
         """Rows that no bookmark can follow, rows that did not fit, fields that no schema knows."""
-        unknown = Unknown()
+        unknown, unfit, bad = Unknown(), Counter[str](), [shaper.bad for shaper in self._shapers]
         for shaper in self._shapers:
             unknown.merge(shaper.unknown)
-        unfit = [one.bad for one in self._shapers if one.bad.skipped + one.bad.nulled]
+            unfit.update(shaper.bad.fields)
         return Remarks(
             rows=self.rows,
             without_key=self.without_value,
             key=self.planned.resume_key or self.planned.bookmark_key,
-            unfit=tuple(UnfitRows(bad.skipped, bad.nulled, dict(bad.fields)) for bad in unfit),
+            skipped=sum(one.skipped for one in bad),
+            nulled=sum(one.nulled for one in bad),
+            unfit=unfit,
             dropped=unknown.fields,
             further=unknown.further,
         )
