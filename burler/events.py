@@ -10,23 +10,26 @@ thread may tell one, mostly under the engine's lock, so whoever hears it is quic
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+import msgspec
 
 Status = Literal["succeeded", "failed", "stopped", "unfinished"]
 Counts = Mapping[str, int | Mapping[str, int]]
 """What was counted while a source was read: ``{"requests": 31, "retries": {"429": 3}}``."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunBegan:
+class Event(msgspec.Struct, frozen=True):
+    """Something that has happened."""
+
+
+class RunBegan(Event, frozen=True):
     """The run of a tap begins."""
 
     tap: str
 
 
-@dataclass(frozen=True, slots=True)
-class StreamBegan:
+class StreamBegan(msgspec.Struct, frozen=True):
     """A stream begins, or a round of it, at a bookmark or None."""
 
     stream: str
@@ -34,8 +37,7 @@ class StreamBegan:
     bookmark: Any
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyBegan:
+class FamilyBegan(Event, frozen=True):
     """A stream begins with all that is synced with it.
 
     Attributes:
@@ -52,8 +54,7 @@ class FamilyBegan:
     late: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Event, frozen=True):
     """A page is out: rows of the stream in this round by now, and its bookmark (None says nothing new)."""
 
     stream: str
@@ -61,8 +62,7 @@ class Page:
     bookmark: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Event, frozen=True):
     """Something failed: a part of a stream, named by ``where``, or the stream itself."""
 
     stream: str
@@ -70,8 +70,7 @@ class Failed:
     error: BaseException
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedField:
+class DroppedField(msgspec.Struct, frozen=True):
     """A field that a stream's schema does not know: its names from the row on down (None: the items of an array), how
     many objects had it, some of its values, a schema that would keep it."""
 
@@ -81,8 +80,7 @@ class DroppedField:
     schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Remarks:
+class Remarks(msgspec.Struct, frozen=True):
     """What there is to say of the rows of a stream.
 
     Attributes:
@@ -101,8 +99,7 @@ class Remarks:
     further: int
 
 
-@dataclass(frozen=True, slots=True)
-class StreamEnded:
+class StreamEnded(msgspec.Struct, frozen=True):
     """The last word on a stream, or on a round of it.
 
     Attributes:
@@ -128,8 +125,7 @@ class StreamEnded:
     remarks: Callable[[], Remarks]
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyEnded:
+class FamilyEnded(Event, frozen=True):
     """A stream has ended with all that was synced with it, or a round has.
 
     Attributes:
@@ -150,8 +146,7 @@ class FamilyEnded:
     saves_nothing: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Incomplete:
+class Incomplete(Event, frozen=True):
     """Rows of a stream may be missing although nothing failed: its source said that there is more.
 
     Attributes:
@@ -166,15 +161,13 @@ class Incomplete:
     held: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StateWritten:
+class StateWritten(Event, frozen=True):
     """A STATE is out; ``size``: bytes of its value."""
 
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class TailFamily:
+class TailFamily(msgspec.Struct, frozen=True):
     """A stream that a tail reads, with all that is synced with it.
 
     Attributes:
@@ -190,15 +183,13 @@ class TailFamily:
     moves_last: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TailPlanned:
+class TailPlanned(Event, frozen=True):
     """What a tail reads; told again when another discovery has found it otherwise."""
 
     families: tuple[TailFamily, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RoundEnded:
+class RoundEnded(Event, frozen=True):
     """A round of a tail has ended, or could not begin.
 
     Attributes:
@@ -214,18 +205,15 @@ class RoundEnded:
     next_at: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClientRenewed:
+class ClientRenewed(Event, frozen=True):
     """The tap's client was made anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Event, frozen=True):
     """About a second of a tail has passed; told by one thread at a time, which may wait for those who listen."""
 
 
-@dataclass(frozen=True, slots=True)
-class TailEnded:
+class TailEnded(Event, frozen=True):
     """A tail is over, and everything is out.
 
     Attributes:
@@ -237,8 +225,7 @@ class TailEnded:
     failing: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunEnded(Event, frozen=True):
     """The run of a tap has ended.
 
     Attributes:
@@ -251,23 +238,6 @@ class RunEnded:
     exit_code: int | None
     seconds: float
     batch: Mapping[str, Any] | None
-
-
-Event = (
-    Page
-    | RunBegan
-    | FamilyBegan
-    | Failed
-    | FamilyEnded
-    | Incomplete
-    | StateWritten
-    | TailPlanned
-    | RoundEnded
-    | ClientRenewed
-    | Tick
-    | TailEnded
-    | RunEnded
-)
 
 
 class Listener(Protocol):
