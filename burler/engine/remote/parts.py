@@ -1,15 +1,18 @@
-"""What is told to whoever runs a part of a stream: plain data, which can be pickled."""
+"""What is told to whoever runs a part of a stream, and what comes back: plain data, which can be pickled."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from burler.config.watched import clean
 from burler.engine.family import Family
 from burler.engine.state.ordered import PartitionOrder
-from burler.engine.state.progress import where
+from burler.engine.state.progress import Progress, where
+from burler.errors import BurlerError, Failure, PartialError, StreamError
+from burler.logs import place_of_error, short
 from burler.singer.state import partitions_of
 
 
@@ -26,14 +29,12 @@ class Shared:
     """What the parts of a stream have in common, and what has to be known to put their ends together.
 
     Attributes:
-        flat: the bookmark of the stream as a whole that the state had.
         order: what is declared of partitions that rise; None: they do not.
         asks_state: functions want to see the whole state.
         incomplete: there may be partitions that nobody found.
     """
 
     family: Family
-    flat: Any = None
     order: PartitionOrder | None = None
     tables: Mapping[str, Table] = field(default_factory=dict)
     asks_state: bool = False
@@ -70,3 +71,78 @@ class Part:
             for key in [key for key in others if key != self.key]:
                 del others[key]
         return own
+
+
+@dataclass(frozen=True, slots=True)
+class PartError:
+    """What failed: a stream, where in it (a partition, a parent's row; empty: the stream as a whole), what the error
+    said, and ``file:line`` of the author's code, if it came through some."""
+
+    stream: str
+    where: str
+    text: str
+    place: str | None = None
+
+    @classmethod
+    def of(cls, error: BaseException, stream: str, where: str = "") -> PartError:
+        """What an error says, without secrets."""
+        if isinstance(error, BurlerError):
+            return cls(stream, where, clean(str(error).removeprefix(f"stream '{stream}': ")))
+        return cls(stream, where, short(error), place_of_error(error))
+
+    def to_error(self) -> StreamError:
+        """As an error, for where it is told."""
+        if self.text.startswith("stream '"):
+            return StreamError(self.stream, self.text)  # it says itself which stream it speaks of, and where
+        at = f"({self.place}): " if self.place else ""
+        return StreamError(self.stream, f"stream '{self.stream}': {at}{self.text}")
+
+
+@dataclass(frozen=True, slots=True)
+class PartEnd:
+    """How a part ended.
+
+    Attributes:
+        progress: how far it has come; None: its function was not called.
+        versions: of whole tables, those that count by what this part has said of them.
+    """
+
+    part: Part
+    progress: Progress | None
+    versions: Mapping[str, int]
+    rows: Mapping[str, int]
+    seconds: float
+    errors: tuple[PartError, ...] = ()
+
+    @property
+    def behind(self) -> set[str]:
+        """The streams of which rows are missing."""
+        if self.progress is None or not self.progress.is_complete:
+            return set(self.part.shared.family.names)
+        return {*self.progress.behind, *(error.stream for error in self.errors)}
+
+
+def errors_of(errors: Mapping[str, BaseException]) -> tuple[PartError, ...]:
+    """The errors of a run's streams, one by one."""
+    found: list[PartError] = []
+    for stream, error in errors.items():
+        if isinstance(error, PartialError):
+            found += [PartError.of(one.error, one.stream, one.where) for one in error.failures]
+        else:
+            found.append(PartError.of(error, stream))
+    return tuple(found)
+
+
+def as_errors(errors: Iterable[PartError]) -> dict[str, BaseException]:
+    """By stream, as a local run has them in its result."""
+    found: dict[str, BaseException] = {}
+    parts: dict[str, list[Failure]] = {}
+    for one in errors:
+        if one.where:
+            parts.setdefault(one.stream, []).append(Failure(one.stream, one.where, one.to_error()))
+        else:
+            found.setdefault(one.stream, one.to_error())
+    for stream, failures in parts.items():
+        whole = [Failure(stream, "its end", found[stream])] if stream in found else []
+        found[stream] = PartialError(stream, [*whole, *failures])
+    return found

@@ -1,4 +1,5 @@
-"""What there is to run elsewhere: the streams of a plan, and the parts of each, found as a local run finds them."""
+"""The driver's side of a run whose parts run elsewhere: it finds the parts as a local run does, and puts their ends
+together to what one local run of all of them would have written."""
 
 from __future__ import annotations
 
@@ -6,91 +7,100 @@ import contextvars
 import copy
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
-
+from burler.clock import Clock
 from burler.config.loading import Loaded
 from burler.declare.app import App
 from burler.engine.catalog.discovery import discover
-from burler.engine.catalog.plan import PlannedRun, make_plan
-from burler.engine.remote.parts import Part, Shared, Table
-from burler.engine.run.partition_source import PartitionSource
-from burler.engine.run.stream import SyncRun
-from burler.engine.run.sync import Engine
-from burler.engine.session import open_session
+from burler.engine.catalog.plan import Plan, PlannedRun, make_plan
+from burler.engine.family import Family
+from burler.engine.remote.parts import Part, PartEnd, PartError, Shared, Table, as_errors
+from burler.engine.run.calls import Calls
+from burler.engine.run.failures import Retries
+from burler.engine.run.line import Line
+from burler.engine.run.partitions import PartitionsFunction
+from burler.engine.session import Session, open_session
+from burler.engine.state.ledger import FamilyState, Ledger
+from burler.engine.writer.versions import next_version
 from burler.engine.writer.writer import schema_of
-from burler.errors import CatalogError
+from burler.errors import CatalogError, StreamError
 from burler.settings import Settings
 from burler.singer import state as st
-from burler.singer.messages import Message, Schema
+from burler.singer.messages import ActivateVersion, Schema
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A tap that was opened, and what is to be run of it."""
+
+    session: Session
+    settings: Settings
+    plan: Plan
+
+
+def opened(
+    app: App,
+    config: Mapping[str, Any] | Loaded,
+    *,
+    catalog: Any = None,
+    state: Mapping[str, Any] | None = None,
+    select: str | None = None,
+    settings: Callable[[Settings], Settings] = lambda settings: settings,
+) -> Opened:
+    """Open a tap for a plan, or for a part of one. Whoever does closes the session.
+
+    Args:
+        config, catalog, state, select: as those of a run.
+        settings: in place of those that the config holds.
+
+    Raises:
+        UsageError: config, catalog, state or the tap's declarations are wrong.
+    """
+    session, own = open_session(app, config)
+    try:
+        wanted = replace(settings(own), tail=False)  # a part comes to its end; whoever runs it knows of no tail
+        versions = wanted.full_table_versions
+        plan = make_plan(discover(session), catalog=catalog, select=select, state=state, versions=versions)
+    except BaseException:
+        session.close()
+        raise
+    return Opened(session, wanted, plan)
 
 
 class Planning:
     """The plan of a run whose parts are run elsewhere. Safe among threads.
 
     Args:
-        config, catalog, state, select: as those of a run.
-        settings: in place of those that the config holds.
+        options: see ``opened``.
 
     Attributes:
         tap_id: the name that the tap goes by.
         state: what the run begins with; what can't be gone on with is taken out as the parts of a stream are found.
+        config: what was checked.
+        streams: those whose functions are called first, in the order of a local run.
 
     Raises:
         UsageError: config, catalog, state or the tap's declarations are wrong.
     """
 
     def __init__(
-        self,
-        app: App,
-        config: Mapping[str, Any] | Loaded,
-        *,
-        catalog: Any = None,
-        state: Mapping[str, Any] | None = None,
-        select: str | None = None,
-        settings: Callable[[Settings], Settings] = lambda settings: settings,
+        self, app: App, config: Mapping[str, Any] | Loaded, *, state: Mapping[str, Any] | None = None, **options: Any
     ) -> None:
-        session, own = open_session(app, config)
-        self._session = session
-        try:
-            # A part comes to its end; whoever runs it knows of no tail.
-            self.settings = replace(settings(own), tail=False)
-            found = discover(session)
-            started = st.check_state(copy.deepcopy(dict(state)) if state is not None else None)
-            plan = make_plan(
-                found,
-                catalog=catalog,
-                select=select,
-                state=started,
-                versions=self.settings.full_table_versions,
-            )
-        except BaseException:
-            session.close()
-            raise
-        self._plan = {planned.spec.tap_stream_id: planned for planned in plan.runs}
-        self._engine = Engine(session, plan, _Nowhere(), state=started, settings=self.settings)
-        self._lock = threading.Lock()
+        self._lock, self._clock = threading.Lock(), Clock()
+        self._ledger = Ledger(None if state is None else dict(state), self._clock)
+        self.state = self._ledger.document
+        found = opened(app, config, state=self.state, **options)
+        self._session, self._catalog = found.session, found.plan.catalog
+        self._plan = {one.spec.tap_stream_id: one for one in found.plan.runs}
+        self.settings, self.config = found.settings, found.session.config
         self.tap_id = self.settings.tap_id or app.name
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """What the run begins with."""
-        return self._engine.state
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The config that was checked."""
-        return self._session.config
-
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The streams whose functions are called first, in the order of a local run."""
-        return tuple(self._plan)
+        self.streams = tuple(self._plan)
 
     def schemas(self, stream: str) -> list[Schema]:
         """SCHEMA of each selected stream that comes in the run of this one."""
@@ -100,21 +110,43 @@ class Planning:
         """The parts of a stream, in the order of a local run; one for a stream without partitions.
 
         Raises:
+            CatalogError: there is no such stream, or it comes with another one.
             StreamError: its partitions function failed, or gave what is none.
         """
         planned = self._of(stream)
+        spec, session, settings = planned.spec, self._session, self.settings
+        if spec.acknowledge is not None:
+            logger.warning("stream '%s': its acknowledge function is not called where its parts run elsewhere", stream)
         with self._lock:
-            run = SyncRun(self._engine, planned, stop=self._engine.stop)
-            self._warn(run)
-            if run.spec.partitions is None:
-                return [Part(stream, None, None, 0, 1, _shared(run))]
-            run._state_at_start = msgspec.json.encode(self._engine.state)
+            line = Line(planned, self._catalog)
+            saved = line.saved_in(self._ledger, start_date=settings.start_date)
+            if settings.ignore_source_state:
+                saved.forget_sources()
+            shared = Shared(line.family, order=saved.order, asks_state=line.asks_for("state"))
+            if spec.partitions is None:
+                return [Part(stream, None, None, 0, 1, shared)]
+            now = self._clock.now()
+            calls = Calls(
+                session,
+                line,
+                saved,
+                catalog=self._catalog,
+                settings=settings,
+                client=session.client,
+                began=now,
+            )
+            calls.note_state(self.state)
             # The function is bound to its stream: in a context of its own, which goes with it.
-            found = contextvars.copy_context().run(_all_of, PartitionSource(run))
-            shared = _shared(run)
-        return [
-            Part(stream, partition, key, number, len(found), shared) for number, (partition, key) in enumerate(found)
-        ]
+            function = PartitionsFunction(spec, calls, Retries(session.invoke))
+            found = contextvars.copy_context().run(lambda: list(function))
+        # Parts of a full table share one version, that of now.
+        tables = {
+            one.tap_stream_id: Table(one.stream, next_version(saved.version(one.tap_stream_id), now))
+            for one in planned.streams
+            if one.versions
+        }
+        shared = replace(shared, tables=tables, incomplete=bool(calls.whole._incomplete))
+        return [Part(stream, one.values, one.key, one.number, len(found), shared) for one in found]
 
     def close(self) -> None:
         """Close the client, if the partitions functions have made one."""
@@ -123,83 +155,100 @@ class Planning:
     def _of(self, stream: str) -> PlannedRun:
         found = self._plan.get(stream)
         if found is None:
-            inner = next((one for one in self._plan.values() if stream in _names(one)), None)
-            hint = f" It comes in the run of '{inner.spec.tap_stream_id}'." if inner is not None else ""
+            roots = (name for name, one in self._plan.items() if stream in (each.tap_stream_id for each in one.streams))
+            root = next(roots, None)
+            hint = f" It comes in the run of '{root}'." if root is not None else ""
             raise CatalogError(
                 f"stream '{stream}' is none that is selected and called by itself.{hint} "
                 f"Streams: {', '.join(self._plan) or 'none'}."
             )
         return found
 
-    def _warn(self, run: SyncRun) -> None:
-        if run.spec.acknowledge is not None:
-            logger.warning(
-                "stream '%s': its acknowledge function is not called where its parts run elsewhere", run.name
-            )
+
+@dataclass(slots=True)
+class _Stream:
+    """The parts of one stream that have ended, and one of them."""
+
+    part: Part
+    saved: FamilyState
+    behind: set[str]
+    ended: int = 0
+    unchanged: set[str] = field(default_factory=set)
 
 
-def parts_of(
-    app: App,
-    stream: str,
-    *,
-    config: Mapping[str, Any] | Loaded,
-    catalog: Any = None,
-    state: Mapping[str, Any] | None = None,
-    select: str | None = None,
-) -> list[Part]:
-    """The parts of one stream, in the order of a local run; one for a stream without partitions.
+class Merge:
+    """Takes ends as they come, in any order; ``state`` says at any time what is safe to say of what was taken in.
 
-    Raises:
-        UsageError: config, catalog, state or the tap's declarations are wrong; there is no such stream.
-        StreamError: its partitions function failed.
+    One thread at a time. ``rows`` are those of each stream.
     """
-    planning = Planning(app, config, catalog=catalog, state=state, select=select)
-    try:
-        return planning.parts(stream)
-    finally:
-        planning.close()
 
+    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
+        self._ledger = Ledger(dict(state or {}), Clock())
+        self._ledger.note_syncing(None)
+        self.state = self._ledger.document
+        self.rows: Counter[str] = Counter()
+        self._streams: dict[str, _Stream] = {}
+        self._errors: list[PartError] = []
 
-def _all_of(source: PartitionSource) -> list[tuple[dict[str, Any], str]]:
-    found = []
-    while (one := source.next()) is not None:
-        found.append(one)
-    return found
+    @property
+    def errors(self) -> dict[str, BaseException]:
+        """The errors of the parts, by stream, as a local run has them in its result."""
+        return as_errors(self._errors)
 
+    def begin(self, family: Family, state: Mapping[str, Any]) -> bool:
+        """The parts of a stream were found: what that took out of the state they begin with goes here, too. True if
+        there was something: a STATE without it must be out before rows that are committed now."""
+        before = copy.deepcopy(self.state.get("bookmarks"))
+        for name in family.names:
+            st.put_entry(self.state, name, st.entry_of(state, name))
+        return bool(before != self.state.get("bookmarks"))
 
-def _names(planned: PlannedRun) -> list[str]:
-    return [stream.tap_stream_id for stream in planned.streams]
+    def add(self, end: PartEnd) -> None:
+        """A part has ended, and what it gave is durable."""
+        part, stream = end.part, self._of(end.part)
+        self._errors += end.errors
+        self.rows.update(end.rows)
+        stream.ended += 1
+        stream.behind |= end.behind
+        for name, version in end.versions.items():
+            if version > (stream.saved.version(name) or 0):
+                stream.saved.put_version(name, version)
+        if end.progress is None:
+            stream.saved.stop_at(part.number)
+            return
+        stream.unchanged |= end.progress.unchanged
+        try:
+            stream.saved.ended(end.progress)
+        except StreamError as error:  # they don't rise as declared
+            stream.behind |= set(part.shared.family.names)
+            self._errors.append(PartError.of(error, part.stream))
 
+    def lost(self, part: Part, error: str) -> None:
+        """A part has come to nothing: whoever ran it is gone, and what it gave is lost."""
+        self.add(PartEnd(part, None, {}, {}, 0.0, (PartError(part.stream, part.where, error),)))
 
-def _shared(run: SyncRun) -> Shared:
-    """What the parts of a stream have in common. Parts of a full table share one version, that of now."""
-    tables = {}
-    if run.spec.partitions is not None:
-        for name, writer in run.writers.items():
-            if writer.planned.versions and writer.versions.now is not None:
-                tables[name] = Table(writer.planned.stream, writer.versions.now)
-    return Shared(
-        run.line.family,
-        flat=run.saved.flat.get(run.name),
-        order=run.saved.order,
-        tables=tables,
-        asks_state=run.line.asks_for("state"),
-        incomplete=bool(run.failures.incomplete),
-    )
+    def finish(self, stream: str) -> list[ActivateVersion]:
+        """All parts of a stream have ended: what can be said of the stream as a whole goes into ``state``.
 
+        Returns the messages that must be durable before that state is told: full tables that count from here on.
+        Nothing where parts are missing.
+        """
+        found = self._streams.get(stream)
+        if found is None or found.ended < found.part.count:
+            return []
+        messages = []
+        for name, table in found.part.shared.tables.items():
+            if name not in found.behind | found.unchanged:
+                messages.append(ActivateVersion(table.stream, table.version))
+                found.saved.put_version(name, table.version)
+        if not found.behind:
+            found.saved.finish()
+        return messages
 
-class _Nowhere:
-    """The sink of an engine that plans alone: nothing is written."""
-
-    def write(self, message: Message) -> None:
-        raise AssertionError(f"a plan writes nothing: {type(message).__name__}")
-
-    def flush(self) -> None: ...
-
-    def settle(self) -> None: ...
-
-    def tick(self) -> None: ...
-
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None: ...
-
-    def close(self, *, complete: bool) -> None: ...
+    def _of(self, part: Part) -> _Stream:
+        if part.stream not in self._streams:
+            shared = part.shared
+            saved = self._ledger.family(shared.family, is_partitioned=part.key is not None, order=shared.order)
+            behind = set(shared.family.names) if shared.incomplete else set()
+            self._streams[part.stream] = _Stream(part, saved, behind)
+        return self._streams[part.stream]

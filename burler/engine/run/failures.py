@@ -1,19 +1,20 @@
-"""What failed in the run of a stream, and what is missing for it; the rest goes on."""
+"""What failed in the run of a stream, what is tried once more, and what is missing; the rest goes on."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from burler.engine.run.stop import Reason
+from burler.declare.spec import StreamSpec
+from burler.engine.run.line import Line
+from burler.engine.run.stop import Reason, StopToken
+from burler.engine.run.task import Task
 from burler.errors import Failure, PartialError, StreamError
-from burler.events import Failed
+from burler.events import Events, Failed
 from burler.logs import short
-
-if TYPE_CHECKING:
-    from burler.engine.run.stream import SyncRun
-    from burler.engine.run.task import Task
 
 logger = logging.getLogger(__name__)
 
@@ -21,10 +22,17 @@ _LOGGED = 10  # of a stream, one by one
 
 
 class Failures:
-    """Collects them. ``error`` is what ended the stream as a whole, if something did."""
+    """Collects them. ``error`` is what ended the stream as a whole, if something did.
 
-    def __init__(self, sync: SyncRun) -> None:
-        self._sync = sync
+    Args:
+        most: parts of a stream that may fail before it ends (``max_failures``).
+        stop: of the stream; what ends it says so here.
+        open_tasks: whose rows may be out; whoever drives them keeps the list.
+    """
+
+    def __init__(self, line: Line, *, most: int, events: Events, stop: StopToken, open_tasks: list[Task]) -> None:
+        self._line, self._most, self._events, self._open_tasks = line, most, events, open_tasks
+        self._stop = stop
         self.error: BaseException | None = None
         self._ended: dict[str, BaseException] = {}
         self._parts: dict[str, list[Failure]] = {}
@@ -32,7 +40,7 @@ class Failures:
         self.incomplete: dict[str, str] = {}
         """Streams of which rows may be missing, though nothing has failed: what their sources said."""
         self._streams_ended: list[str] = []
-        self._calls: dict[str, int] = {}
+        self._calls: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
@@ -46,38 +54,38 @@ class Failures:
             whole = [Failure(name, "its end", error), *parts] if parts else []
             found[name] = PartialError(name, whole) if whole else error
         if self.error is not None:
-            found[self._sync.name] = self.error
+            found[self._line.root] = self.error
         return found
 
     def behind(self) -> set[str]:
         """The streams of which rows are missing."""
-        return set(self._sync.line.names) if self.error is not None else self._behind
+        return set(self._line.names) if self.error is not None else self._behind
 
     def end(self, error: BaseException) -> None:
         """The stream can't go on."""
         if self.error is None:
             self.error = error
-            self._sync.engine.events.tell(Failed(self._sync.name, None, error))
-        self._sync.stop.stop(Reason.ENDED)
+            self._events.tell(Failed(self._line.root, None, error))
+        self._stop.stop(Reason.ENDED)
 
     def end_of(self, name: str, error: BaseException) -> None:
         """A stream of the line can't go on; a substream ends alone."""
-        if self._sync.line.is_substream(name):
+        if self._line.is_substream(name):
             self.of_substream(name, error)
         else:
             self.end(error)
 
     def of_partition(self, where: str, error: BaseException) -> None:
         """A partition has failed, perhaps before it began."""
-        self._behind |= set(self._sync.line.names)
-        if self._part(self._sync.name, where, error):
-            self.end(self._too_many(self._sync.name, error))
+        self._behind |= set(self._line.names)
+        if self._part(self._line.root, where, error):
+            self.end(self._too_many(self._line.root, error))
 
     def of_partitions(self, why: str) -> None:
         """The partitions function has ended, and its source said that there is more: partitions may be missing."""
         if why:
-            self._behind |= set(self._sync.line.names)
-            self.incomplete[self._sync.name] = why
+            self._behind |= set(self._line.names)
+            self.incomplete[self._line.root] = why
 
     def of_task(self, task: Task) -> None:
         """Take over what a task that has ended lacks."""
@@ -94,8 +102,8 @@ class Failures:
     def too_many_calls(self, stream: str) -> bool:
         """Count a call of a substream's function that failed, in whichever worker; True if they are too many now."""
         with self._lock:
-            self._calls[stream] = self._calls.get(stream, 0) + 1
-            return self._calls[stream] > self._sync.engine.settings.max_failures
+            self._calls[stream] += 1
+            return self._calls[stream] > self._most
 
     def of_call(self, stream: str, where: str, error: BaseException) -> None:
         """A substream's function failed for one row of its parent."""
@@ -105,15 +113,15 @@ class Failures:
     def of_substream(self, stream: str, error: BaseException) -> None:
         """A substream has ended: a row of it did not fit, or too many calls have failed. Nothing more of it comes, in
         no task, so no bookmark passes what is still to come."""
-        sync = self._sync
-        ended = sync.line.giver(stream)
+        line = self._line
+        ended = line.giver(stream)
         self._ended.setdefault(stream, error)
-        sync.line.closed |= sync.line.below(ended)
-        sync.line.dropped |= sync.line.below(ended)
+        line.closed |= line.below(ended)
+        line.dropped |= line.below(ended)
         self._streams_ended.append(ended)
-        for task in sync.open_tasks:
+        for task in self._open_tasks:
             task.miss(ended, None)
-        self._sync.engine.events.tell(Failed(stream, None, error))
+        self._events.tell(Failed(stream, None, error))
         logger.warning("stream '%s': has ended; the other streams of its line go on. %s", stream, short(error))
 
     def misses(self, task: Task) -> None:
@@ -125,17 +133,75 @@ class Failures:
         """Note it; True if it is one too many."""
         parts = self._parts.setdefault(stream, [])
         parts.append(Failure(stream, where, error))
-        self._sync.engine.events.tell(Failed(stream, where, error))
+        self._events.tell(Failed(stream, where, error))
         if len(parts) <= _LOGGED:
             logger.warning("stream '%s': %s failed, the others go on: %s", stream, where, short(error))
-        return len(parts) == self._sync.engine.settings.max_failures + 1
+        return len(parts) == self._most + 1
 
     def _too_many(self, stream: str, error: BaseException) -> StreamError:
-        first, most = self._parts[stream][0], self._sync.engine.settings.max_failures
+        first = self._parts[stream][0]
         ended = StreamError(
             stream,
-            f"stream '{stream}': more than {most} of its parts have failed (max_failures), so it ends. "
+            f"stream '{stream}': more than {self._most} of its parts have failed (max_failures), so it ends. "
             f"The first: {first.where}: {short(first.error)}",
         )
         ended.__cause__ = error
         return ended
+
+
+Invoke = Callable[..., Any]
+"""Calls a function of the author's with what it may ask for, for a ``stream`` (``Session.invoke``)."""
+
+
+class Retries:
+    """Further tries of functions of the streams of a family (``retry_sync_on``)."""
+
+    def __init__(self, invoke: Invoke) -> None:
+        self._invoke = invoke
+        self._told: Counter[str] = Counter()
+
+    def note(self, spec: StreamSpec, where: str, error: BaseException, number: int) -> None:
+        """A warning for each of the first ones of a stream, so that a run that takes long says why."""
+        assert spec.retry is not None
+        name = spec.tap_stream_id
+        self._told[name] += 1
+        level = logging.WARNING if self._told[name] <= _LOGGED else logging.DEBUG
+        text = "stream '%s'%s: %s; begins anew, retry %d of %d"
+        logger.log(level, text, name, f", {where}" if where else "", short(error), number, spec.retry.most)
+        if self._told[name] == _LOGGED:
+            logger.warning("stream '%s': further retries are not told one by one", name)
+
+    def set_up(
+        self,
+        spec: StreamSpec,
+        given: Mapping[str, Callable[[], Any]],
+        error: BaseException,
+        number: int,
+        run: Callable[..., Any] = lambda step, *args, **named: step(*args, **named),
+    ) -> Any:
+        """Call the author's ``setup_retry``; the bookmark that it gives, None for the original one.
+
+        Args:
+            number: of the retry, from 1 on.
+            run: runs it in the function's own context.
+
+        Raises:
+            StreamError: it failed; its cause is what it raised.
+        """
+        setup = spec.retry.setup if spec.retry is not None else None
+        if setup is None:
+            return None
+        nothing = dict.fromkeys(("parent", "partition"), lambda: None)
+        asked = {**nothing, **given, "error": lambda: error, "retry": lambda: number}
+        name = spec.tap_stream_id
+        try:
+            return run(self._invoke, setup, asked, stream=name)
+        except (Exception, SystemExit) as failed:
+            fact = f"stream '{name}': its setup_retry ({setup.place}) failed: {short(failed)}"
+            raise StreamError(name, fact) from failed
+
+
+def is_retried(spec: StreamSpec, error: BaseException, retries: int) -> bool:
+    """Whether what raised ``error`` is called once more, after so many further tries."""
+    retry = spec.retry
+    return retry is not None and isinstance(error, retry.on) and retries < retry.most

@@ -7,8 +7,11 @@ from typing import Any
 
 from burler.declare.checks import line_of
 from burler.declare.spec import StreamSpec
+from burler.declare.strategies import Manual
 from burler.engine.catalog.plan import PlannedRun, key_format
 from burler.engine.family import Family
+from burler.engine.state.ledger import FamilyState, Ledger
+from burler.engine.state.ordered import PartitionOrder
 from burler.pipeline.shape import Shaper
 from burler.singer.catalog import Catalog
 
@@ -18,12 +21,12 @@ class Line:
 
     ``called`` are the streams whose functions run, ``closed`` the substreams that have ended in this run (a row did not
     fit, too many calls failed), so that their functions are called no more. ``dropped``: those of which rows that are
-    still on the way don't go out either.
+    still on the way don't go out either. ``pushes``, ``first``: see ``PlannedRun``.
     """
 
     def __init__(self, planned: PlannedRun, catalog: Catalog) -> None:
         self.root = planned.spec.tap_stream_id
-        self.pushes = planned.pushes
+        self.pushes, self.first = planned.pushes, planned.first
         self.specs = planned.specs
         self.planned = {stream.tap_stream_id: stream for stream in planned.streams}
         self.names = tuple(planned.specs)
@@ -61,6 +64,28 @@ class Line:
             tables=frozenset(name for name, one in planned.items() if one.versions),
             lookbacks={name: back for name in self.names if (back := self.specs[name].lookback) is not None},
             rollups=frozenset(name for name, one in planned.items() if one.spec.rollup),
+        )
+
+    def saved_in(self, ledger: Ledger, *, start_date: str | None, is_part: bool = False) -> FamilyState:
+        """What a state says of it.
+
+        Args:
+            is_part: of one partition alone, in a run that is a part of another one: that lets partitions collapse.
+        """
+        spec, planned = self.specs[self.root], self.planned
+        exclusive = spec.resume == "exclusive"
+        order = PartitionOrder(
+            is_exclusive=exclusive,
+            is_vouched=exclusive and isinstance(spec.strategy, Manual),
+            ends_unsorted=spec.on_unsorted == "end_of_sync",
+        )
+        return ledger.family(
+            self.family,
+            first={
+                name: planned[name].first_bookmark(start_date) if name in planned else start_date for name in self.names
+            },
+            is_partitioned=spec.partitions is not None,
+            order=order if spec.partition_order == "asc" and not is_part else None,
         )
 
     def begin(self) -> None:

@@ -1,216 +1,178 @@
-"""Partitions: one call of the sync function for each dict that the author's partitions function gives.
-
-Each has a bookmark of its own in the state, under its key. Where partitions rise (``order="asc"``), those
-that are finished collapse into the stream's bookmark, as soon as all before them are finished, too.
-"""
+"""Partitions: one call of the sync function for each dict that the author's partitions function gives, each with the
+key of its entry in the state."""
 
 from __future__ import annotations
 
 import copy
-import logging
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from burler.engine.run.partition_source import PartitionSource
-from burler.engine.run.task import Task
-from burler.errors import StreamError
-
-if TYPE_CHECKING:
-    from burler.engine.run.stream import SyncRun
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class BrokenPartition:
-    """A partition that can't begin: what the state says of it is no bookmark."""
-
-    number: int
-    where: str
-    error: BaseException
-
-
-class Tasks(Protocol):
-    """Where workers get their work; ``next`` may be called by several threads, the rest under the engine's lock."""
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether the last task there is has been given."""
-
-    def next(self) -> Task | BrokenPartition | None:
-        """The next task, None when there are no more."""
-
-    def broken(self, number: int) -> None:
-        """A task could not begin."""
-
-    def save(self, task: Task) -> None:
-        """Put into the state what is safe to say of a task."""
-
-    def ended(self, task: Task) -> None:
-        """A task has come to its end; it may have failed."""
-
-    def finish(self) -> None:
-        """All tasks have ended, and none has failed."""
-
-
-class One:
-    """The only task of a stream without partitions."""
-
-    def __init__(self, sync: SyncRun) -> None:
-        self._sync = sync
-        self._task: Task | None = sync.task()
-        self._ended: Task | None = None
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether it was given."""
-        return self._task is None
-
-    def next(self) -> Task | None:
-        """The task, once."""
-        task, self._task = self._task, None
-        return task
-
-    def broken(self, number: int) -> None:
-        """There is none but the one."""
-
-    def save(self, task: Task) -> None:
-        """Into the stream's own entry."""
-        self._sync.saved.merge(task.progress())
-
-    def ended(self, task: Task) -> None:
-        """Nothing more than saving."""
-        self._ended = task
-        self.save(task)
-
-    def finish(self) -> None:
-        """What may be said only once the whole table counts."""
-        if self._ended is not None:
-            self.save(self._ended)
-            tables = [self._sync.writers[name] for name in self._sync.line.family.tables]
-            if any(table.versions.activated for table in tables):
-                self._sync.saved.drop_sources(None, self._ended.sources.left_of_others())
+from burler.context import bind
+from burler.declare.spec import StreamSpec
+from burler.engine.run.calls import Calls
+from burler.engine.run.failures import Retries, is_retried
+from burler.engine.state.progress import Partition
+from burler.errors import BurlerError, MessageError, StreamError
+from burler.logs import short
+from burler.pipeline.describing import describe
 
 
 @dataclass(frozen=True, slots=True)
 class GivenPartition:
-    """The one partition of a run that is a part of another one (``engine/remote``), which knows the others, chose the
-    ``versions`` of full tables and says when they count. ``ended`` is told how it went."""
+    """The one partition of a run that is a part of another one (``engine/remote``), which knows the others, and says
+    when full tables count.
 
-    partition: Mapping[str, Any]
-    key: str
-    versions: Mapping[str, int]
-    ended: Callable[[SyncRun, Task], None]
+    Attributes:
+        versions: those that the rows of full tables carry.
+    """
 
-
-class Only:
-    """The only task of a run that is a part: a partition that somebody else has found. What it has reached stands in
-    the partition's own entry; where partitions rise, it is that somebody who lets entries collapse."""
-
-    def __init__(self, sync: SyncRun, given: GivenPartition) -> None:
-        self._sync, self._given = sync, given
-        self.exhausted = False
-
-    def next(self) -> Task | BrokenPartition | None:
-        """The task, once; ``BrokenPartition`` where it can't begin."""
-        if self.exhausted:
-            return None
-        self.exhausted = True
-        try:
-            return self._sync.task(partition=copy.deepcopy(dict(self._given.partition)), key=self._given.key)
-        except StreamError as error:
-            return BrokenPartition(0, f"partition {self._given.key}", error)
-
-    def broken(self, number: int) -> None:
-        """There is none behind it."""
-
-    def save(self, task: Task) -> None:
-        """Into the partition's entry."""
-        self._sync.saved.merge(task.progress())
-
-    def ended(self, task: Task) -> None:
-        """Save it, and say how it went."""
-        self.save(task)
-        self._given.ended(self._sync, task)
-
-    def finish(self) -> None:
-        """Whether all have come whole is known elsewhere."""
+    partition: Partition
+    versions: Mapping[str, int] = field(default_factory=dict)
 
 
 class Partitions:
-    """The tasks of a partitioned stream."""
+    """What the function of a stream is called for, one after the other; several threads may ask.
 
-    def __init__(self, sync: SyncRun) -> None:
-        self._sync = sync
-        self._spec = sync.spec
-        self._name = sync.name
+    Args:
+        given: finds them.
+        count: how many there are, where that is known.
+
+    Attributes:
+        exhausted: the last one has been given.
+    """
+
+    def __init__(self, given: Iterator[Partition], count: int | None = None) -> None:
+        self._given, self._left = given, count
         self._lock = threading.Lock()
         self._over = self.exhausted = False
-        self._source = PartitionSource(sync)
-        self._numbers: dict[int, int] = {}  # id of a task that has not ended -> which one it is
-        self._given = 0
 
-    def next(self) -> Task | BrokenPartition | None:
-        """The task of the next partition.
+    @classmethod
+    def one(cls, partition: Partition) -> Partitions:
+        """A single one: of the stream as a whole, or of a run that is a part."""
+        return cls(iter([partition]), 1)
+
+    def next(self) -> Partition | None:
+        """The next one; None behind the last.
 
         Raises:
             StreamError: the partitions function failed, or gave something that is no partition.
         """
         with self._lock:
-            if self._over or self._sync.stop.reason:
+            if self._over:
                 return None
             try:
-                found = self._source.next()
+                found = next(self._given, None)
             except BaseException:
                 self._over = True
                 raise
-            if found is None:
-                self._over = self.exhausted = True
-                return None
-            partition, key = found
-            if self._sync.spec.acknowledge is not None:
-                self._sync.engine.acknowledgements.partitions[self._name][key] = partition
-            number, self._given = self._given, self._given + 1
-            try:
-                task = self._sync.task(partition=partition, key=key)
-            except StreamError as error:
-                return BrokenPartition(number, f"partition {key}", error)
-            self._numbers[id(task)] = number
-            return task
+            if self._left is not None:
+                self._left -= 1
+            self._over = self.exhausted = found is None or self._left == 0
+            return found
 
-    # ---- taking back (under the engine's lock) ------------------------------------------------------------
 
-    def broken(self, number: int) -> None:
-        """Those behind it don't collapse."""
-        self._sync.saved.stop_at(number)
+class PartitionsFunction:
+    """Asks the author's function for one partition after the other; by one thread at a time."""
 
-    def save(self, task: Task) -> None:
-        """Into the partition's entry; of the foremost one of rising partitions, into the stream's own."""
-        self._sync.saved.merge(task.progress(), self._numbers[id(task)])
+    def __init__(self, spec: StreamSpec, calls: Calls, retries: Retries) -> None:
+        assert spec.partitions is not None
+        self._spec, self._function, self._calls, self._retries = spec, spec.partitions, calls, retries
+        self._name = spec.tap_stream_id
 
-    def ended(self, task: Task) -> None:
-        """Save it, and collapse what can be.
+    def __iter__(self) -> Iterator[Partition]:
+        """All of them.
 
         Raises:
-            UnsortedStreamError: partitions don't rise as declared.
+            StreamError: the function failed, gave something that is no partition, or one twice.
         """
-        self._sync.saved.ended(task.progress(), self._numbers.pop(id(task)))
+        run, tries = self._calls.whole, 0
+        seen: set[str] = set()
+        before: set[str] = set()  # of earlier tries
+        items: Iterator[Any] | None = None
+        while True:
+            # In the context of whichever worker asks: what it may call is bound here, the worker binds its own task
+            # next.
+            bind(run)
+            try:
+                given, items = self._next(items)
+            except StreamError as error:
+                cause = error.__cause__
+                if cause is None or not is_retried(self._spec, cause, tries):
+                    raise
+                tries += 1
+                self._retries.note(self._spec, "its partitions", cause, tries)
+                self._retries.set_up(self._spec, self._calls.given(run), cause, tries)
+                run._call_begins()
+                items, before = None, set(seen)
+                continue
+            if given is _NO_MORE:
+                run._call_ended()
+                return
+            # Its own: the function may fill one dict again and again, and a sync function may change it.
+            values = copy.deepcopy(given)
+            key = self._key(values)
+            if key not in seen:
+                seen.add(key)
+                yield Partition(values, key, len(seen) - 1)
+            elif key not in before:
+                raise self._wrong(f"gave the partition {key} twice; each has one bookmark.")
 
-    def finish(self) -> None:
-        """All have come whole."""
-        self._sync.saved.finish()
+    def _next(self, items: Iterator[Any] | None) -> tuple[Any, Iterator[Any]]:
+        """What the function gives next, and what gives the others; it is called where nothing does yet."""
+        try:
+            if items is None:
+                given = self._calls.given(self._calls.whole)
+                made = self._calls.session.invoke(self._function, given, stream=self._name)
+                if isinstance(made, Mapping):
+                    raise self._wrong("gave one dict; put it into a list, or yield it.")
+                if made is None or isinstance(made, str | bytes) or not hasattr(made, "__iter__"):
+                    raise self._wrong(f"gave {describe(made)}; yield dicts, or return a list of them.")
+                items = iter(made)
+            return next(items, _NO_MORE), items
+        except BurlerError:
+            raise
+        except (Exception, SystemExit) as error:
+            fact = f"stream '{self._name}': its partitions function ({self._function.place}) failed: {short(error)}"
+            raise StreamError(self._name, fact) from error
+
+    def _wrong(self, fact: str) -> StreamError:
+        place = self._function.place
+        return StreamError(self._name, f"stream '{self._name}': its partitions function ({place}) {fact}")
+
+    def _key(self, partition: Any) -> str:
+        if partition == {}:
+            raise self._wrong("gave an empty dict; a partition says which it is, such as {'account': 'a'}.")
+        if not isinstance(partition, dict):
+            raise self._wrong(f"gave {describe(partition)}; a partition is a dict such as {{'account': 'a'}}.")
+        key: Any
+        named = self._spec.partition_key
+        if callable(named):
+            try:
+                key = named(dict(partition))
+            except Exception as error:
+                raise self._wrong(f"has a key that failed: {short(error)}") from error
+        elif named is not None and named not in partition:
+            raise self._wrong(f"gave a partition without '{named}', its key; it has {', '.join(map(str, partition))}.")
+        elif named is not None:
+            key = partition.get(named)
+            key = str(key) if isinstance(key, int) and not isinstance(key, bool) else key
+        else:
+            key = canonical(partition, self._wrong)
+        if not isinstance(key, str) or not key:
+            raise self._wrong(f"gave a partition whose key is {describe(key)}; a key is text.")
+        return key
 
 
-def tasks_of(sync: SyncRun) -> Tasks:
-    """The tasks of a stream: one, its partitions, or the one partition that this run is of."""
-    part = sync.engine.part
-    if sync.spec.partitions is None:
-        return One(sync)
-    if part is None:
-        return Partitions(sync)
-    for name, version in part.versions.items():
-        if name in sync.writers:
-            sync.writers[name].versions.belong_to(version)
-    return Only(sync, part)
+_NO_MORE: Any = object()
+
+
+def canonical(partition: Mapping[str, Any], wrong: Callable[[str], StreamError]) -> str:
+    """A partition as canonical JSON, the key of its entry."""
+    from burler.lake.canonical import canonical_bytes
+
+    try:
+        return canonical_bytes(partition).decode()
+    except (MessageError, TypeError, ValueError, RecursionError) as error:
+        raise wrong(f"gave a partition that is no JSON: {error}") from None

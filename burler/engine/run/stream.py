@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 import logging
-from collections import Counter, defaultdict
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from burler.call import Given
-from burler.context import StreamRun
 from burler.declare.strategies import EveryN, Manual, OnPage, Since
 from burler.engine.catalog.plan import PlannedRun
 from burler.engine.run import pace
-from burler.engine.run.failures import Failures
+from burler.engine.run.calls import Calls
+from burler.engine.run.failures import Failures, Retries
 from burler.engine.run.line import Line
-from burler.engine.run.partitions import Tasks, tasks_of
+from burler.engine.run.partitions import Partitions, PartitionsFunction
 from burler.engine.run.stop import Reason, StopToken
-from burler.engine.run.stream_runs import run_of_stream
 from burler.engine.run.task import Task
 from burler.engine.run.worker import Worker
 from burler.engine.run.workers import Crew, Undisturbed, stopper_here
 from burler.engine.run.writing import FATAL
-from burler.engine.state.ledger import FamilyState
-from burler.engine.state.ordered import PartitionOrder
+from burler.engine.state.progress import Partition
 from burler.engine.tail.kept import Kept, writer_of
-from burler.engine.writer.writer import schema_of
 from burler.errors import StreamError
 from burler.events import FamilyBegan, FamilyEnded, Incomplete, Page, Status, StreamBegan, StreamEnded
 from burler.logs import short
 from burler.singer import state as st
 from burler.singer.metadata import FULL_TABLE
-from burler.tally import Tally
 
 if TYPE_CHECKING:
     from burler.engine.run.sync import Engine
@@ -47,7 +37,7 @@ _SOON_ROWS, _SOON_SECONDS = 1000, 1.0  # after so much, what finished partitions
 class SyncRun:
     """Lives from SCHEMA to the stream's last STATE. The engine's lock guards everything behind the pull.
 
-    ``at`` is the stream whose rows came last. ``status`` says how it ended.
+    ``at`` is the stream whose rows came last, ``last`` the task that began last. ``status`` says how it ended.
 
     Args:
         kept: what the rounds of a tail have in common; None in a plain run.
@@ -65,7 +55,7 @@ class SyncRun:
         self.engine = engine
         self.kept = kept
         self.stop = stop
-        self.pushes, self.first = planned.pushes, planned.first
+        self.pushes = planned.pushes
         self.status: Status = "unfinished"
         self.behind_since: float | None = None  # when a part of a tail function's call was first seen to have failed
         self.client_numbers: set[int] = set()
@@ -73,65 +63,68 @@ class SyncRun:
         self.name = self.at = planned.spec.tap_stream_id
         self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
         self.line = Line(planned, engine.plan.catalog) if kept is None else kept.line(engine, planned)
-        self.began, self._begun = engine.now(), engine.clock.monotonic()
-        self.saved = self._family_state()
+        settings, self._begun = engine.settings, engine.clock.monotonic()
+        self.saved = self.line.saved_in(engine.ledger, start_date=settings.start_date, is_part=engine.part is not None)
         self._forgot = self.saved.forgot
-        if self.ignores_sources:
+        # Everything is fetched: once; the further rounds of a tail ask for what has changed.
+        ignores_sources = settings.ignore_source_state and (kept is None or kept.rounds == 1)
+        if ignores_sources:
             self._forgot |= self.saved.forget_sources()
+        self.calls = Calls(
+            engine.session,
+            self.line,
+            self.saved,
+            catalog=engine.plan.catalog,
+            settings=settings,
+            client=self.client,
+            began=engine.now(),
+            tailing=kept is not None,
+            ignores_sources=ignores_sources or engine.limit is not None,  # up to a limit it is there to show rows
+        )
         self.writers = {stream.tap_stream_id: writer_of(self, stream) for stream in planned.streams}
         if self.pushes:
             for writer in self.writers.values():
                 writer.versions.keep()  # its rows belong to the table as it stands
-        self.tallies: dict[str, Tally] = defaultdict(Tally)
-        self.source_changed = False
-        self.stream_runs: dict[str, Callable[..., StreamRun]] = {}
-        self.own_run = run_of_stream(self)
-        self.own_given: Given = engine.session.given(
-            client=self.client,
-            state=self.state_at_start,
-            catalog=lambda: engine.plan.catalog,
-            stream=lambda: self.own_run,
-        )
-        self._state_at_start = b"{}"
-        self._state_copy: Any = None
-        self.failures = Failures(self)
+        self.tallies, self.own_run = self.calls.tallies, self.calls.whole
         self.open_tasks: list[Task] = []
-        self.retried: Counter[str] = Counter()
-        self.saved_by_hand = False
+        self.failures = Failures(
+            self.line, most=settings.max_failures, events=engine.events, stop=stop, open_tasks=self.open_tasks
+        )
+        self.retries = Retries(engine.session.invoke)
+        self.saved_by_hand = self._source_changed = False
+        self.last: Task | None = None
         self.since_rows, self._since_pages, self._since = kept.since if kept else (0, 0, engine.clock.monotonic())
         self._ended_tasks = 0
         self._reported: dict[str, int] = {}
         self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
         self.whole_pages = isinstance(self.spec.strategy, OnPage)
-        self.tasks: Tasks = tasks_of(self)
+        self.partitions = self._partitions()
         root = self.line.planned.get(self.name)
         self.resumable = root is not None and root.resume_key is not None
         specs = [stream.spec for stream in planned.streams]
         self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
         self.workers: list[Worker] = []
 
-    def _family_state(self) -> FamilyState:
-        engine, spec, start_date = self.engine, self.spec, self.engine.settings.start_date
-        exclusive = spec.resume == "exclusive"
-        order = PartitionOrder(
-            is_exclusive=exclusive,
-            is_vouched=exclusive and isinstance(spec.strategy, Manual),
-            ends_unsorted=spec.on_unsorted == "end_of_sync",
-        )
-        planned = self.line.planned
-        return engine.ledger.family(
-            self.line.family,
-            first={
-                name: planned[name].first_bookmark(start_date) if name in planned else start_date
-                for name in self.line.names
-            },
-            is_partitioned=spec.partitions is not None,
-            order=order if spec.partition_order == "asc" and engine.part is None else None,
-        )
+    def _partitions(self) -> Partitions:
+        part = self.engine.part
+        if self.spec.partitions is None:
+            return Partitions.one(Partition())
+        if part is None:
+            return Partitions(iter(PartitionsFunction(self.spec, self.calls, self.retries)))
+        for name, version in part.versions.items():
+            if name in self.writers:
+                self.writers[name].versions.belong_to(version)
+        return Partitions.one(part.partition)
 
-    def task(self, **partition: Any) -> Task:
-        """A task of this stream."""
-        return Task(self, **partition)
+    def task(self, partition: Partition) -> Task:
+        """The task of a partition, or of the stream as a whole.
+
+        Raises:
+            StreamError: what the state says of it is no bookmark.
+        """
+        if self.spec.acknowledge is not None and partition.key is not None:
+            self.engine.acknowledgements.partitions[self.name][partition.key] = partition.values
+        return Task(self.calls, self.writers, partition)
 
     def client(self) -> Any:
         """The client, for functions of this run: it is not closed while they may be at it."""
@@ -143,28 +136,6 @@ class SyncRun:
         """This round is to end, and the tail goes on: user code is interrupted where it can be."""
         self.stop.stop(Reason.CUT)
         self.engine.stopper.look()
-
-    @functools.cached_property
-    def schema_digest(self) -> str:
-        """What is emitted in this run, as a short text, for source states: the schema's hash; of several streams, the
-        hash of their hashes. A field or a substream more, and the source has to be read again."""
-        from burler.lake.canonical import schema_hash, schema_line  # taps without source states load nothing of it
-
-        planned = sorted(self.line.planned.items())
-        hashes = [schema_hash(schema_line(schema_of(stream))) for _name, stream in planned]
-        return hashes[0] if len(hashes) == 1 else schema_hash("".join(hashes).encode())
-
-    @property
-    def ignores_sources(self) -> bool:
-        """Whether everything is to be fetched: once; the further rounds of a tail ask for what has changed."""
-        return self.engine.settings.ignore_source_state and (self.kept is None or self.kept.rounds == 1)
-
-    def state_at_start(self) -> Any:
-        """The state as it was when the stream began, as a copy: what an author writes into it must not get into a STATE
-        ahead of the rows. One for all tasks: of thousands of partitions, each copy would be big."""
-        if self._state_copy is None:
-            self._state_copy = msgspec.json.decode(self._state_at_start)
-        return self._state_copy
 
     @property
     def rows(self) -> int:
@@ -196,7 +167,7 @@ class SyncRun:
             engine.running.append(self)
             if self.line.asks_for("state"):
                 engine.note_syncing()
-                self._state_at_start = msgspec.json.encode(engine.state)
+                self.calls.note_state(engine.state)
             if self._forgot:
                 engine.say_state()
         status: Status = "unfinished"  # what comes out of a worker ends the whole run
@@ -253,8 +224,10 @@ class SyncRun:
 
     def _complete(self) -> Status:
         """What can be said once no worker runs; gives the stream's status."""
+        if self.partitions.exhausted:
+            self.failures.of_partitions(self.own_run._incomplete)
         behind = self.failures.behind()
-        done = self.tasks.exhausted and not self.open_tasks
+        done = self.partitions.exhausted and not self.open_tasks
         if not done and not (pace.full(self) and self.stop.reason < Reason.CUT):
             return "failed" if self.failures.error is not None else "stopped"
         if self.engine.limit is None:
@@ -263,8 +236,10 @@ class SyncRun:
                     writer.versions.complete(writer.rows)
                 elif not self.failures:
                     writer.versions.leave_open()
-            if not self.failures and not behind:
-                self.tasks.finish()
+            if self.last is not None and self.last.key is None:
+                self.saved.merge(self.last.progress())  # with what may be said only once the whole table counts
+            elif not self.failures and not behind and self.engine.part is None:
+                self.saved.finish()
         return "failed" if self.failures else "succeeded"
 
     def _end(self, status: Status) -> None:
@@ -288,17 +263,26 @@ class SyncRun:
         """A round of a tail has ended: what is safe to say of it stands in the state, and goes out when a STATE is due.
         Its rows go out now."""
         for task in self.open_tasks:
-            self.tasks.save(task)
+            self.saved.merge(task.progress())
         if self.kept is not None:
             self.kept.since = self.since_rows, self._since_pages, self._since
-        if self.source_changed or any(writer.versions.activated for writer in self.writers.values()):
+        if self._sources_changed() or any(writer.versions.activated for writer in self.writers.values()):
             self.engine.ledger.note()
         self.engine.sink.flush()
 
     # ---- tasks (under the engine's lock) ---------------------------------------------------------------
 
+    def could_not_begin(self, partition: Partition, error: StreamError) -> None:
+        """There is no task of a partition; the others go on, but those behind it don't collapse."""
+        if partition.key is None:
+            self.failures.end(error)
+        else:
+            self.failures.of_partition(partition.where, error)
+            self.saved.stop_at(partition.number)
+
     def task_began(self, task: Task) -> None:
         """Rows of a task follow."""
+        self.last = task
         if task not in self.open_tasks:
             self.open_tasks.append(task)
             self.failures.misses(task)
@@ -312,14 +296,19 @@ class SyncRun:
             self.kept.ended(task.key, task.behind)
         self.failures.of_task(task)
         try:
-            self.tasks.ended(task)
+            self.saved.ended(task.progress())
         except StreamError as error:
             self.failures.end(error)
 
     def _count(self, task: Task) -> None:
+        self.saved_by_hand |= task.saved_by_hand
+        self._source_changed |= task.source_changed
         for name, tracker in task.trackers.items():
             if name in self.writers:
                 self.writers[name].count_values(without=tracker.without_value, newer=tracker.newer)
+
+    def _sources_changed(self) -> bool:
+        return self._source_changed or any(task.source_changed for task in self.open_tasks)
 
     def wrote(self) -> None:
         """A page went through."""
@@ -458,7 +447,7 @@ class SyncRun:
         seconds = self.engine.clock.monotonic() - self._since
         since = Since(self.since_rows, seconds, self._since_pages)
         waited = since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS
-        soon = self.kept is None and waited and (self._ended_tasks > 0 or self.source_changed)
+        soon = self.kept is None and waited and (self._ended_tasks > 0 or self._sources_changed())
         if (soon or pace.is_due(self, since)) and self.engine.ledger.has_room():
             self.save_state()
 
@@ -469,7 +458,7 @@ class SyncRun:
         if engine.limit is not None or engine.stop.error is not None:
             return
         for task in self.open_tasks:
-            self.tasks.save(task)
+            self.saved.merge(task.progress())
         if not (between and engine.ledger.puts_off()):
             engine.say_state()
         self.counts_from_here()

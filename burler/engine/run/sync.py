@@ -32,6 +32,7 @@ from burler.engine.run.workers import Crew, stopper_here
 from burler.engine.run.writing import FATAL
 from burler.engine.session import Session
 from burler.engine.state.ledger import Ledger
+from burler.engine.state.progress import Progress
 from burler.engine.tail.kept import Kept
 from burler.engine.tail.tail import Tail
 from burler.engine.writer.writer import schema_of
@@ -46,11 +47,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class SyncResult:
-    """How a run ended: rows per stream, errors per stream, the last state, and the signal that ended it."""
+    """How a run ended: rows per stream, errors per stream, the last state, and the signal that ended it.
+
+    ``progress``: how far the last call of each stream's function has come; that is all of it where there was one.
+    """
 
     rows: dict[str, int] = field(default_factory=dict)
     errors: dict[str, BaseException] = field(default_factory=dict)
     state: dict[str, Any] = field(default_factory=dict)
+    progress: dict[str, Progress] = field(default_factory=dict)
     stopped_by: int | None = None
 
     @property
@@ -197,7 +202,9 @@ class Engine:
             self.stopper.fail(error)
 
     def _run_stream(self, planned: PlannedRun, result: SyncResult) -> None:
-        self.run_one(planned, result.rows, result.errors)
+        run = self.run_one(planned, result.rows, result.errors)
+        if run is not None and run.last is not None:
+            result.progress[run.name] = run.last.progress()
 
     def run_one(
         self,
@@ -247,7 +254,7 @@ class Engine:
         since. Files that hold records before it are closed for it."""
         for run in self.running:
             for task in run.open_tasks:
-                run.tasks.save(task)
+                run.saved.merge(task.progress())
             run.counts_from_here()
         self.say_state()
         self.sink.settle()

@@ -12,7 +12,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -20,17 +20,14 @@ from burler.call import Given, gives_nothing
 from burler.context import Channel, StreamRun, bind
 from burler.declare.spec import Children, StreamSpec, UserFunction
 from burler.declare.strategies import Manual
-from burler.engine.run.stream_runs import run_in_task
+from burler.engine.run.calls import Calls
 from burler.engine.state.ledger import Start
-from burler.engine.state.progress import KeyRange, Progress, where
+from burler.engine.state.progress import KeyRange, Partition, Progress
 from burler.engine.state.sources import SourceEntries
+from burler.engine.writer.writer import StreamWriter
 from burler.errors import NotModified, StreamError
 from burler.pipeline.bookmark import BookmarkTracker
-from burler.pipeline.repeats import Repeats
 from burler.singer.bookmark_values import key_text
-
-if TYPE_CHECKING:
-    from burler.engine.run.stream import SyncRun
 
 Row = Mapping[str, Any]
 GREATEST: Any = object()
@@ -117,19 +114,19 @@ class Task:
     """Where it begins, what it has given, and what is missing of it.
 
     Args:
-        partition: the dict that the partitions function gave, and the ``key`` of its entry in the state; None for a
-            stream without partitions.
+        writers: of the streams that are wanted.
+
+    Raises:
+        StreamError: what the state says of it is no bookmark.
     """
 
-    def __init__(self, sync: SyncRun, *, partition: Mapping[str, Any] | None = None, key: str | None = None) -> None:
-        self.engine = sync.engine
-        self.line = sync.line
-        self.writers = sync.writers
-        self._sync = sync
-        self.retried = sync.retried
-        self.pushes = sync.pushes
+    def __init__(self, calls: Calls, writers: Mapping[str, StreamWriter], partition: Partition) -> None:
+        self._calls = calls
+        self.line = calls.line
+        self.writers = writers
+        self.pushes = calls.line.pushes
         self.partition = partition
-        self.key = key
+        self.key = partition.key
         self.error: BaseException | None = None
         self.behind: set[str] = set()  # streams of which rows are missing
         self.incomplete: dict[str, str] = {}  # streams of which they may be: their sources said that there is more
@@ -137,9 +134,11 @@ class Task:
         self.retries = 0
         self.complete = False
         self.held = self._save_asked = False
+        self.saved_by_hand = False  # its author has vouched for a bookmark
+        self.source_changed = False  # its source states are others than those that were saved
         self._caught_up = False
         self.pending: list[Callable[[], None]] = []
-        self.range = KeyRange(sync.line.textual(sync.name))  # of the key of its rows, where partitions rise
+        self.range = KeyRange(calls.line.textual(calls.line.root))  # of the key of its rows, where partitions rise
         self.has_emitted = False
         # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
         self.emitted: dict[str, list[tuple[str, Row]]] = {}
@@ -147,7 +146,7 @@ class Task:
         self.watched: list[dict[str, Any]] = []  # what came of substreams, for bookmark functions that ask
         self.asked: list[tuple[str, Row, dict[str, Any]]] = []  # parents' rows, with what came for each
         self._givens: dict[str, Given] = {}
-        self.start = sync.saved.start(key)
+        self.start = calls.saved.start(partition.key)
         self.members: dict[str, Member] = {name: self._member(self.line.spec(name)) for name in self.line.called}
         self.children: dict[str, list[Member]] = {}
         """The members that are called for rows of a stream."""
@@ -157,7 +156,7 @@ class Task:
                 siblings = self.children.setdefault(above, [])
                 siblings.append(member)
                 self.members[self.line.giver(above)].children[above] = siblings
-        self.trackers = _trackers(sync, self.start)
+        self.trackers = _trackers(calls, self.start)
         self._original = self.states()
         self.safe_states: dict[str, Any] = msgspec.json.decode(self._original.positions)
         self.sources = SourceEntries(self._original.sources)
@@ -177,7 +176,7 @@ class Task:
     @property
     def where(self) -> str:
         """Which task it is, for errors and reports; empty where there is one only."""
-        return where(self.key)
+        return self.partition.where
 
     def call(self, member: Member, parent: Any) -> Any:
         """Call a member's function, for a row of its parent; what it gives.
@@ -185,9 +184,15 @@ class Task:
         Raises:
             StreamError: it neither yields nor returns anything.
         """
-        invoke = self.engine.session.invoke
         given = {**member.given, "parent": lambda: parent}
-        result = _not_modified_ends(member, lambda: invoke(member.function, given, stream=member.name))
+        try:
+            result = self._calls.session.invoke(member.function, given, stream=member.name)
+        except NotModified:
+            if not member.run.source_state.automatic:
+                raise
+            return []
+        if member.run.source_state.automatic and hasattr(result, "__next__"):
+            result = _until_not_modified(result)
         emits = self.has_emitted or _emits(member.function.fn)
         if result is None and not emits and gives_nothing(member.function.fn):
             raise StreamError(
@@ -197,36 +202,24 @@ class Task:
             )
         return result
 
-    def repeats(self, name: str) -> Repeats | None:
-        """The rows of a stream that may come again in this round."""
-        kept = self._sync.kept
-        return None if kept is None else kept.repeats(self.line, name, self.key)
-
     def _member(self, spec: StreamSpec) -> Member:
         name = spec.tap_stream_id
         assert spec.sync is not None
-        run = run_in_task(self, self._sync, spec)
-        line = self.line
-        return Member(name, spec.sync, run, self._given(run), names=line.emits[name], records_paths=line.paths[name])
+        run, line = self._calls.stream(spec, self.start, self.partition), self.line
+        given = self._calls.given(run)
+        return Member(name, spec.sync, run, given, names=line.emits[name], records_paths=line.paths[name])
 
     def given_to(self, name: str) -> Given:
         """What functions of a stream's rows (bookmark, post_transform) may ask for: its own ``stream``, also if another
         function yields its rows."""
         if name not in self._givens:
             giver = self.line.giver(name)
-            given = self.members[giver].given if giver == name else None
-            self._givens[name] = given or self._given(run_in_task(self, self._sync, self.line.spec(name)))
+            if giver == name:
+                self._givens[name] = self.members[name].given
+            else:
+                run = self._calls.stream(self.line.spec(name), self.start, self.partition)
+                self._givens[name] = self._calls.given(run)
         return self._givens[name]
-
-    def _given(self, run: StreamRun) -> Given:
-        engine = self.engine
-        return engine.session.given(
-            client=self._sync.client,
-            state=self._sync.state_at_start,
-            catalog=lambda: engine.plan.catalog,
-            stream=lambda: run,
-            partition=lambda: run.partition,
-        )
 
     def take_files(self, stream: str | None, files: Any) -> Any:
         """Files that the root's function yields, for its own stream or another; see ``StreamWriter.take_files``."""
@@ -259,7 +252,7 @@ class Task:
         Raises:
             StreamError: the tail function is not declared so, or has asked for it before.
         """
-        root, first = self.root, self._sync.first
+        root, first = self.root, self.line.first
         if first is None or stream != root.name or not self._overlaps or self._caught_up:
             raise StreamError(
                 stream,
@@ -273,7 +266,7 @@ class Task:
         root, planned = self.root, self.line.planned.get(self.line.root)
         whole = root.run.full_table() if planned is not None and planned.versions else contextlib.nullcontext()
         with whole:
-            given = self.engine.session.invoke(first, root.given, stream=root.name)
+            given = self._calls.session.invoke(first, root.given, stream=root.name)
             if hasattr(given, "__next__"):
                 yield from given
             elif given is not None:
@@ -327,7 +320,7 @@ class Task:
         if not self.held:
             self.safe_states = msgspec.json.decode(states.positions)
             if not self.root.run._incomplete:  # else the next run would hear that nothing has changed
-                self._sync.source_changed |= self.sources.keep(states.sources)
+                self.source_changed |= self.sources.keep(states.sources)
 
     def drop_sources(self, stream: str) -> None:
         """Entries of a stream no longer count, whatever else may be said of it."""
@@ -372,7 +365,7 @@ class Task:
         tracker = self.trackers.get(name)
         if tracker is None:
             return
-        self._sync.saved_by_hand = True
+        self.saved_by_hand = True
         save = tracker.save if value is GREATEST else functools.partial(tracker.save, value)
         if self._waits(name):
             self.pending.append(save)
@@ -418,14 +411,18 @@ class Task:
         tables = [(name, self.writers[name].versions) for name in self.line.family.tables]
         return Progress(
             self.key,
+            self.partition.number,
             {name: msgspec.to_builtins(tracker.safe) for name, tracker in self.trackers.items()},
             self.safe_states,
-            # Rows that belong to the table as it stands wait for none.
-            self.sources.to_save(tables_are_whole=all(table.done or table.continued for _name, table in tables)),
+            self.sources.to_save(
+                # Rows that belong to the table as it stands wait for none.
+                tables_are_whole=all(table.done or table.continued for _name, table in tables),
+                drops_rows=any(table.activated for _name, table in tables),
+            ),
             {name: table.now for name, table in tables if table.now is not None},
             self.complete,
-            self.error is not None,
             frozenset(self.behind),
+            frozenset(name for name, table in tables if table.not_modified),
             self.range.least,
             self.range.greatest,
         )
@@ -444,8 +441,6 @@ class Task:
         for member in self.members.values():
             member.run._call_begins()
         self._caught_up = False
-        if self._sync.kept is not None:
-            self._sync.kept.again(self.key)
         self.pending.clear()
         self.asked.clear()
         self.watched.clear()
@@ -464,37 +459,27 @@ class Task:
         self.root.run._bookmark = self.root.first_bookmark if bookmark is None else bookmark
 
 
-def _not_modified_ends(member: Member, call: Callable[[], Any]) -> Any:
-    """What a function gives. Where its requests are conditional, 304 ends it there, and is no error."""
-    if not member.run.source_state.automatic:
-        return call()
-    try:
-        given = call()
-    except NotModified:
-        return []
-    return _ending(given) if hasattr(given, "__next__") else given
+def _emits(fn: Any) -> bool:
+    """Whether a function emits rows by name (``stream.emit_record``): then it need not yield."""
+    names: Sequence[str] = getattr(getattr(fn, "__code__", None), "co_names", ())
+    return any(name in ("emit_record", "emit_records") for name in names)
 
 
-def _ending(items: Iterator[Any]) -> Iterator[Any]:
-    """The same for what it yields, and for iterators that it yields in turn."""
+def _until_not_modified(items: Iterator[Any]) -> Iterator[Any]:
+    """What a function yields whose requests are conditional, and iterators that it yields: 304 ends it there, and is no
+    error."""
     try:
         for item in items:
             if isinstance(item, tuple) and len(item) == 2 and hasattr(item[1], "__next__"):
-                yield item[0], _ending(item[1])
+                yield item[0], _until_not_modified(item[1])
             else:
-                yield _ending(item) if hasattr(item, "__next__") else item
+                yield _until_not_modified(item) if hasattr(item, "__next__") else item
     except NotModified:
         return
     finally:
         close = getattr(items, "close", None)
         if close is not None:
             close()
-
-
-def _emits(fn: Any) -> bool:
-    """Whether a function emits rows by name (``stream.emit_record``): then it need not yield."""
-    names: Sequence[str] = getattr(getattr(fn, "__code__", None), "co_names", ())
-    return any(name in ("emit_record", "emit_records") for name in names)
 
 
 def _has_json(value: Any) -> bool:
@@ -505,19 +490,19 @@ def _has_json(value: Any) -> bool:
     return True
 
 
-def _trackers(sync: SyncRun, start: Start) -> dict[str, BookmarkTracker]:
+def _trackers(calls: Calls, start: Start) -> dict[str, BookmarkTracker]:
     """One for each stream of the line that keeps a bookmark, or a place where its full table goes on. Also for a parent
     that runs unseen: its own rows say how far its substreams have come."""
-    line = sync.line
+    line = calls.line
     names = list(line.planned)
     if line.root not in names and line.has_children:
         names.insert(0, line.root)
-    found = {name: _tracker(sync, start, name) for name in names}
+    found = {name: _tracker(calls, start, name) for name in names}
     return {name: tracker for name, tracker in found.items() if tracker is not None}
 
 
-def _tracker(sync: SyncRun, start: Start, name: str) -> BookmarkTracker | None:
-    planned, spec, key = sync.line.planned.get(name), sync.line.spec(name), sync.line.family.keys[name]
+def _tracker(calls: Calls, start: Start, name: str) -> BookmarkTracker | None:
+    planned, spec, key = calls.line.planned.get(name), calls.line.spec(name), calls.line.family.keys[name]
     order, initial = spec.order, None
     if planned is None and (spec.replication_key is None or spec.bookmark_key != spec.replication_key):
         return None
@@ -535,6 +520,6 @@ def _tracker(sync: SyncRun, start: Start, name: str) -> BookmarkTracker | None:
         exclusive=spec.resume == "exclusive",
         on_unsorted=spec.on_unsorted,
         manual=isinstance(spec.strategy, Manual),
-        signpost=sync.began if spec.signpost else None,
-        textual=sync.line.textual(name),
+        signpost=calls.began if spec.signpost else None,
+        textual=calls.line.textual(name),
     )

@@ -32,13 +32,13 @@ import msgspec
 from burler.declare.spec import StreamSpec
 from burler.engine.run import pace
 from burler.engine.run.channel import WorkerChannel
+from burler.engine.run.failures import is_retried
 from burler.engine.run.page_size import PageSize
-from burler.engine.run.partitions import BrokenPartition
-from burler.engine.run.retries import is_retried, note, set_up
 from burler.engine.run.signals import Stop, Stopper
 from burler.engine.run.stop import Reason
 from burler.engine.run.task import Came, Member, Row, Snapshot, Task
 from burler.engine.run.writing import FATAL, Above, Writing
+from burler.engine.state.progress import Partition
 from burler.errors import StreamError
 from burler.log_settings import log_settings
 from burler.logs import short
@@ -165,17 +165,18 @@ class Worker:
         while True:
             self._check()
             try:
-                ask = partial(self._context.run, self._sync.tasks.next)
-                given: Task | BrokenPartition | None = self._user_code(ask)
+                given: Partition | None = self._user_code(partial(self._context.run, self._sync.partitions.next))
             except Halted:
                 raise
             except BaseException as error:
                 raise self._as_error(error) from error.__cause__
-            if not isinstance(given, BrokenPartition):
-                return given
-            with self._engine.lock:
-                self._sync.failures.of_partition(given.where, given.error)
-                self._sync.tasks.broken(given.number)
+            if given is None:
+                return None
+            try:
+                return self._sync.task(given)
+            except StreamError as error:
+                with self._engine.lock:
+                    self._sync.could_not_begin(given, error)
 
     def _check(self) -> None:
         if not self._goes_on():
@@ -297,11 +298,9 @@ class Worker:
     def _try_again(self, task: Task, error: Exception) -> None:
         """Prepare a further try: from the task's beginning, or from where its author says."""
         sync, root = self._sync, task.root
-        note(sync.spec, task.where, error, task.retries + 1, sync.retried)
+        sync.retries.note(sync.spec, task.where, error, task.retries + 1)
         self._again(task)
-        prepare = partial(
-            set_up, self._engine.session, sync.spec, root.given, error, task.retries, run=root.context.run
-        )
+        prepare = partial(sync.retries.set_up, sync.spec, root.given, error, task.retries, run=root.context.run)
         bookmark = self._user_code(prepare)
         task.begin_at(bookmark)
         if task.key is None and bookmark is None and not sync.resumable:
@@ -313,6 +312,8 @@ class Worker:
         self._close()
         with self._engine.lock:
             task.again()
+            if self._sync.kept is not None:
+                self._sync.kept.again(task.key)
             self.task = self._current = None
 
     def _write_last(self) -> None:
@@ -527,11 +528,12 @@ class Worker:
     def _set_up_call(
         self, child: Member, spec: StreamSpec, error: Exception, tries: int, row: Row, above: Above
     ) -> Any:
-        note(spec, self._row_name(above), error, tries, self._sync.retried)
+        retries = self._sync.retries
+        retries.note(spec, self._row_name(above), error, tries)
         parent = _copy(row)
         given = {**child.given, "parent": lambda: parent}
         run = child.context.run
-        return self._user_code(partial(set_up, self._engine.session, spec, given, error, tries, run=run))
+        return self._user_code(partial(retries.set_up, spec, given, error, tries, run=run))
 
     def _row_name(self, above: Above) -> str:
         """A parent's row by its key, for errors: ``tickets id=5``. Where it has none, the whole row, cut, if values are

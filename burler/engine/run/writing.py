@@ -82,7 +82,8 @@ class Writing:
             before = writer.rows if writer is not None else 0
             if writer is not None and name not in line.dropped:
                 for part in writer.joined(parts[name]):
-                    repeats = None if writer.versions.in_block else task.repeats(name)
+                    kept = None if writer.versions.in_block else sync.kept
+                    repeats = None if kept is None else kept.repeats(line, name, task.key)
                     keys, error = writer.write(part, task.given_to(name), repeats)
                     written.append((name, keys))
                     if error is not None:
@@ -184,7 +185,7 @@ class Writing:
         if self._engine.ledger.is_small:
             self._sync.save_state()
         else:  # of thousands of partitions each would write all of them: it goes with the next one that is due
-            self._sync.source_changed = True
+            task.source_changed = True
 
     def not_modified(self, stream: str) -> None:
         """The source says that nothing has changed. Rows of substreams hang on rows that do not come. What the function

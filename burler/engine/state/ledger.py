@@ -231,8 +231,8 @@ class FamilyState:
 
     # ---- what it reaches -------------------------------------------------------------------------------
 
-    def merge(self, progress: Progress, number: int = 0) -> None:
-        """Put in how far a call has come. ``number``: of its partition, in the order in which they were given."""
+    def merge(self, progress: Progress) -> None:
+        """Put in how far a call has come."""
         if not self._writes:
             return
         self._put(progress)
@@ -240,29 +240,24 @@ class FamilyState:
             root = self.family.root
             self.coverage.note(progress.bookmarks.get(root), progress.positions.get(root))
         if self._ordered is not None:
-            self._ordered.follow(progress, number)
+            self._ordered.follow(progress)
 
-    def ended(self, progress: Progress, number: int = 0) -> None:
+    def ended(self, progress: Progress) -> None:
         """A call has come to its end; it may have failed.
 
         Raises:
             UnsortedStreamError: partitions don't rise as declared.
         """
         if self._ordered is None:
-            self.merge(progress, number)
+            self.merge(progress)
         elif self._writes:
             self._put(progress)
-            self._ordered.ended(progress, number)
+            self._ordered.ended(progress)
 
     def stop_at(self, number: int) -> None:
         """A partition could not begin: those behind it do not collapse in this run."""
         if self._ordered is not None:
             self._ordered.stop_at(number)
-
-    def drop_sources(self, partition: str | None, sources: Mapping[str, Entries]) -> None:
-        """Save the source states that still count."""
-        for name, entries in sources.items() if self._writes else ():
-            put(self._state, name, SOURCES, list(entries) or None, partition)
 
     def finish(self) -> None:
         """All calls have come whole. A flat bookmark, of a state from before there were partitions, is done with once
@@ -301,7 +296,8 @@ class FamilyState:
         for name, position in progress.positions.items():
             if name != family.root or self.coverage is None or self.coverage.saves_position:
                 put(state, name, POSITION, copy.deepcopy(position) if position else None, partition)
-        self.drop_sources(partition, progress.sources)
+        for name, entries in progress.sources.items():
+            put(state, name, SOURCES, list(entries) or None, partition)
         # It speaks of the bookmark that it is beside: where this run moves none, it stays.
         moves = partition is not None and family.has_substreams and family.root in progress.bookmarks
         if moves and entry_of(state, family.root, partition):

@@ -88,9 +88,9 @@ class OrderedPartitions:
         self._above: list[str] = []  # partitions whose own bookmark is that one, or between
         self._greatest: Any = None  # of all bookmarks so far
 
-    def follow(self, progress: Progress, number: int) -> None:
+    def follow(self, progress: Progress) -> None:
         """A partition has got on. Its own entry in the state goes where the stream's bookmark says the same."""
-        if self._broken or number != self._front:
+        if self._broken or progress.number != self._front:
             return
         safe = None if self._order.is_vouched else progress.bookmarks.get(self._name)
         self._set(self._greater(self._base, safe))
@@ -99,16 +99,17 @@ class OrderedPartitions:
         if set(entry) == {key} and flat is not None and self._greater(flat, entry[key]) == flat:
             self._drop(progress.partition or "")
 
-    def ended(self, progress: Progress, number: int) -> None:
+    def ended(self, progress: Progress) -> None:
         """A partition has come to its end; it may have failed.
 
         Raises:
             UnsortedStreamError: they don't rise as declared, and the stream says that this is an error.
         """
+        number = progress.number
         self._greatest = self._greater(self._greatest, progress.bookmarks.get(self._name))
         if self._broken or (self._stuck is not None and number > self._stuck):
             return
-        if progress.is_failed or progress.behind:
+        if progress.behind or not progress.is_complete:
             self.stop_at(number, progress)
         elif number == self._front:
             self._waiting[number] = progress
@@ -121,7 +122,7 @@ class OrderedPartitions:
             self._collapse(done)
             self._front += 1
         if self._failed is not None and self._stuck == self._front:
-            self.follow(self._failed, self._front)
+            self.follow(self._failed)
 
     def stop_at(self, number: int, progress: Progress | None = None) -> None:
         """One has failed: those behind it don't collapse in this run."""

@@ -60,29 +60,51 @@ class KeyRange:
 
 
 @dataclass(frozen=True, slots=True)
+class Partition:
+    """Which call of a root's function it is: that of a partition, or of the stream as a whole.
+
+    Attributes:
+        values: what the partitions function gave; None: the stream as a whole.
+        key: of the partition's entry in the state.
+        number: in the order in which partitions were given, from 0 on.
+    """
+
+    values: Mapping[str, Any] | None = None
+    key: str | None = None
+    number: int = 0
+
+    @property
+    def where(self) -> str:
+        """Which one it is, for errors and reports; empty for a stream as a whole."""
+        return where(self.key)
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """How far one call of a root's function has come with all that is called below it, as far as it is safe to say now.
 
     Attributes:
         partition: the key of its partition in the state; None: of a stream without partitions.
+        number: of the partition, in the order in which they were given.
         bookmarks: of each stream that keeps one, as JSON has it; None: there is none yet.
         positions: what each function keeps in ``stream.state``.
         sources: the source states to be saved, of each stream of which they have changed.
         versions: of the rows of each full table that is going out.
         is_complete: the function has come to its end, and all that it gave is out.
-        is_failed: it has come to an error.
         behind: streams of which rows are missing.
+        unchanged: full tables of which the source said that nothing has changed.
         least, greatest: of the key of its rows, where partitions rise.
     """
 
     partition: str | None = None
+    number: int = 0
     bookmarks: Mapping[str, Any] = field(default_factory=dict)
     positions: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     sources: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
     is_complete: bool = False
-    is_failed: bool = False
     behind: frozenset[str] = frozenset()
+    unchanged: frozenset[str] = frozenset()
     least: Ranked | None = None
     greatest: Ranked | None = None
 

@@ -31,22 +31,21 @@ class SourceEntries:
         """A further try."""
         self._safe = self._before
 
-    def to_save(self, *, tables_are_whole: bool) -> dict[str, list[Mapping[str, Any]]]:
+    def to_save(self, *, tables_are_whole: bool, drops_rows: bool) -> dict[str, list[Mapping[str, Any]]]:
         """What is to be saved, of each stream of which it is other than in the state. Of a full table that is nothing
-        before it is whole: 304 would else be the answer to a table whose rows no ACTIVATE_VERSION has followed."""
+        before it is whole: 304 would else be the answer to a table whose rows no ACTIVATE_VERSION has followed.
+
+        Args:
+            drops_rows: by an ACTIVATE_VERSION of this run, targets drop those of sources that it did not read: what an
+                earlier run heard of these no longer counts. Entries of other tools, which do not say what they speak
+                of, stay.
+        """
         found = {name: list(left) for name, left in self._dropped.items()}
         if tables_are_whole:
             names = self._before.keys() | self._safe.keys()
             changed = {name for name in names if self._safe.get(name, ()) != self._before.get(name, ())}
             found |= {name: self._still(name) for name in changed | self._dropped.keys()}
-        return found
-
-    def left_of_others(self) -> dict[str, list[Mapping[str, Any]]]:
-        """After an ACTIVATE_VERSION of this run: what an earlier run heard of sources that this one did not read no
-        longer counts, since targets have dropped their rows. Entries of other tools, which do not say what they speak
-        of, stay."""
-        found: dict[str, list[Mapping[str, Any]]] = {}
-        for name, before in self._before.items():
+        for name, before in self._before.items() if drops_rows else ():
             old, now = {id(entry) for entry in before}, self._safe.get(name, ())
             kept = [entry for entry in now if id(entry) not in old or "for" not in entry]
             if len(kept) < len(now):

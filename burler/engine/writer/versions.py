@@ -68,8 +68,8 @@ class Versions:
         self.now, self._shown, self.in_parts = version, True, True
 
     def _next(self) -> int:
-        """A version of now. A clock that was set back must not make one that targets take for an older one."""
-        return max(int(self._clock().timestamp() * 1000), (self.now or self._previous or 0) + 1)
+        """A version of now."""
+        return next_version(self.now or self._previous, self._clock())
 
     def begin(self) -> None:
         """Rows follow. Before those of the first version of all stands its ACTIVATE_VERSION: targets then show them as
@@ -167,3 +167,8 @@ class Versions:
         self.activated = True
         self._saved.put_version(self._name, self.now)
         self._previous = self.now
+
+
+def next_version(previous: int | None, now: dt.datetime) -> int:
+    """A version of now. A clock that was set back must not make one that targets take for an older one."""
+    return max(int(now.timestamp() * 1000), (previous or 0) + 1)

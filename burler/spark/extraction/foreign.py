@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from burler.config.watched import clean, hide
-from burler.engine.remote import PartError
-from burler.engine.remote.ends import as_errors
+from burler.engine.remote import PartError, as_errors
 from burler.errors import MessageError
 from burler.lake.writing.ingest import ingest
 from burler.lake.writing.parts import PartWriter, WrittenFile

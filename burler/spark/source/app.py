@@ -12,7 +12,7 @@ import queue
 import threading
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from burler.declare.app import App
 from burler.declare.appref import AppRef
@@ -38,12 +38,6 @@ _MOST_BYTES = 4 << 20
 _LEAVE_SECONDS = 2.0
 
 
-class Ended(Protocol):
-    """What a task says at its end."""
-
-    state: dict[str, Any] | None
-
-
 @dataclass(frozen=True, slots=True)
 class AppWork:
     """A part of an app's stream. ``catalog`` has that one stream selected; ``state`` is what the part has to know."""
@@ -54,7 +48,7 @@ class AppWork:
     config: Mapping[str, Any] | None = field(default=None, repr=False)
     state: Mapping[str, Any] | None = field(default=None, repr=False)
 
-    def rows(self, declared: Declared, ended: Ended) -> Generator[pa.RecordBatch, None, None]:
+    def rows(self, declared: Declared) -> Generator[pa.RecordBatch, None, None]:
         """Yield the part's rows in the columns of ``declared.record``.
 
         Raises:
@@ -80,7 +74,6 @@ class AppWork:
             failed = end.errors[0]
             where = f" ({failed.where})" if failed.where and failed.where not in failed.text else ""
             raise StreamError(failed.stream, f"{failed.to_error()}{where}")
-        ended.state = end.state
 
 
 def _settings(app: App, config: Mapping[str, Any]) -> Settings:

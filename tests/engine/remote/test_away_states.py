@@ -239,7 +239,8 @@ def test_a_part_that_is_lost_leaves_the_version_that_counts():
 
 def test_parts_states_and_ends_by_hand():
     tap, state = partitioned(SOURCE), state_of({"a": 3})
-    parts = runtime_away.parts_of(tap.seal(), "rows", config={}, state=state)
+    planning = runtime_away.Planning(tap.seal(), {}, state=state)
+    parts = planning.parts("rows")
     assert [(part.partition, part.key, part.number, part.count) for part in parts] == [
         ({"account": name}, key_of(name), at, 3) for at, name in enumerate("abc")
     ]
@@ -248,14 +249,17 @@ def test_parts_states_and_ends_by_hand():
         for part in parts
     ]
     assert [end.rows for end in ends] == [{"rows": 1}, {"rows": 2}, {"rows": 0}]
-    assert ends[1].state == state_of({"b": 20})
-    assert runtime_away.merge_states(state, reversed(ends)) == run_tap(tap, state=state).result.state
+    merge = runtime_away.Merge(state)
+    for end in reversed(ends):
+        merge.add(end)
+    assert merge.finish("rows") == []
+    assert merge.state == run_tap(tap, state=state).result.state
     assert state == state_of({"a": 3}), "what was given is not changed"
 
 
 def test_a_part_is_told_its_own_entry_of_thousands_unless_functions_ask_for_the_state():
     state = state_of({str(n): n for n in range(1000)})
-    (part, *_others) = runtime_away.parts_of(partitioned({"7": [], "8": []}).seal(), "rows", config={}, state=state)
+    (part, *_others) = runtime_away.Planning(partitioned({"7": [], "8": []}).seal(), {}, state=state).parts("rows")
     assert marks(part.state_for(state)) == {"7": 7}
     asking = partitioned({"7": []}, lambda state, partition: [row("7", len(entry_of(state)["partitions"]))])
     away = equal(asking, state=state)

@@ -1,0 +1,190 @@
+"""What the author's functions are called with, in one run of a family: ``stream``, and what else they may ask for."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from burler import times
+from burler.call import Given
+from burler.context import StreamRun
+from burler.declare.spec import StreamSpec
+from burler.declare.strategies import Manual
+from burler.engine.run.line import Line
+from burler.engine.session import Session
+from burler.engine.state.ledger import FamilyState, Start
+from burler.engine.state.progress import Partition
+from burler.engine.writer.writer import schema_of
+from burler.errors import StreamError
+from burler.settings import Settings
+from burler.singer.catalog import Catalog
+from burler.source_state import SourceStates
+from burler.tally import Tally
+
+
+class Calls:
+    """What all calls of one run have in common.
+
+    Args:
+        client: gives the client.
+        began: when the run began.
+        tailing: it is a round of a tail.
+        ignores_sources: everything is fetched, whatever was saved of sources.
+
+    Attributes:
+        tallies: what functions have counted, by stream.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        line: Line,
+        saved: FamilyState,
+        *,
+        catalog: Catalog,
+        settings: Settings,
+        client: Callable[[], Any],
+        began: dt.datetime,
+        tailing: bool = False,
+        ignores_sources: bool = False,
+    ) -> None:
+        self.session, self.line, self.saved, self.began = session, line, saved, began
+        self._catalog, self._start_date, self._client = catalog, settings.start_date, client
+        self._tailing, self._ignores_sources = tailing, ignores_sources
+        self.tallies: dict[str, Tally] = defaultdict(Tally)
+        self._of_tasks: dict[str, Callable[..., StreamRun]] = {}
+        self._state = b"{}"
+
+    def note_state(self, state: Mapping[str, Any]) -> None:
+        """The run begins with this state, for functions that ask for it."""
+        if self.line.asks_for("state"):
+            self._state = msgspec.json.encode(state)
+
+    @functools.cached_property
+    def _state_seen(self) -> Any:
+        """A copy: what an author writes into it must not get into a STATE ahead of the rows. One for all calls: of
+        thousands of partitions, each copy would be big."""
+        return msgspec.json.decode(self._state)
+
+    def given(self, run: StreamRun) -> Given:
+        """What functions of a stream may ask for, in a call for which ``stream`` is ``run``."""
+        return self.session.given(
+            client=self._client,
+            state=lambda: self._state_seen,
+            catalog=lambda: self._catalog,
+            stream=lambda: run,
+            partition=lambda: run.partition,
+        )
+
+    @functools.cached_property
+    def whole(self) -> StreamRun:
+        """``stream`` of the partitions function: the stream as a whole."""
+        name = self.line.root
+        planned, spec, saved = self.line.planned.get(name), self.line.specs[name], self.saved.flat.get(name)
+        first = self._start_date if planned is None else planned.first_bookmark(self._start_date)
+        keeps_one = (spec if planned is None else planned).bookmark_key is not None
+        run: StreamRun = self._made(spec)(bookmark=saved if saved is not None or not keeps_one else first)
+        return run
+
+    def stream(self, spec: StreamSpec, start: Start, partition: Partition) -> StreamRun:
+        """``stream`` of a task: of its sync function, of a substream's, of functions that are called for its rows."""
+        name = spec.tap_stream_id
+        if name not in self._of_tasks:
+            self._of_tasks[name] = self._in_any_task(spec)
+        return self._of_tasks[name](
+            bookmark=start.bookmark(name),
+            state=start.position(name),
+            partition=partition.values,
+            source_state=self._sources(spec, start.sources(name), in_partition=partition.key is not None),
+        )
+
+    def _in_any_task(self, spec: StreamSpec) -> Callable[..., StreamRun]:
+        """What is the same in all of them."""
+        line, name = self.line, spec.tap_stream_id
+        planned, entry = line.planned.get(name), self._catalog.entries.get(name)
+        run = self._made(
+            spec,
+            schemas=line.schemas,
+            in_parts=spec.parent is not None,
+            manual=isinstance(spec.strategy, Manual),
+            resumable_by=planned.resume_key if planned else None,
+            sends_versions=any(one.versions for one in line.planned.values()),
+            tailing=self._tailing,
+        )
+        return run if planned or not entry else functools.partial(run, metadata=entry.metadata)
+
+    def _made(self, spec: StreamSpec, **more: Any) -> Callable[..., StreamRun]:
+        name = spec.tap_stream_id
+        planned = self.line.planned.get(name)
+        said = planned or spec
+        return functools.partial(
+            StreamRun,
+            self.session.app.tap,
+            name,
+            selected=self.line.selected,
+            schema=planned.schema if planned else None,
+            metadata=planned.metadata if planned else None,
+            config=self.session.config,
+            client=self._client,
+            key_properties=said.key_properties,
+            replication_key=said.replication_key,
+            replication_method=said.replication_method,
+            start_date=self._start_date,
+            tally=self.tallies[name],
+            write_bookmark=_writer(spec),
+            told=self.session.told,
+            **more,
+        )
+
+    # ---- source states -----------------------------------------------------------------------------------
+
+    def _sources(self, spec: StreamSpec, saved: Any, *, in_partition: bool) -> SourceStates:
+        """The source states of a stream, or of one of its partitions, as the state has them (``saved``)."""
+        name = spec.tap_stream_id
+        planned = self.line.planned.get(name)
+        parts_of_a_table = in_partition and planned is not None and planned.versions
+        return SourceStates(
+            name,
+            saved,
+            schema=lambda: self._digest,
+            automatic=spec.source_state,
+            ignored=self._ignores_sources,
+            refused=(
+                "it is a full table that is read in partitions: rows of those that have not changed would be dropped "
+                "with the next ACTIVATE_VERSION. Set versions=False, or a replication_key, to use stream.source_state."
+                if parts_of_a_table
+                else None
+            ),
+        )
+
+    @functools.cached_property
+    def _digest(self) -> str:
+        """What is emitted in this run, as a short text: the schema's hash; of several streams, the hash of their
+        hashes. A field or a substream more, and the source has to be read again."""
+        from burler.lake.canonical import schema_hash, schema_line  # taps without source states load nothing of it
+
+        streams = [planned for _name, planned in sorted(self.line.planned.items())]
+        hashes = [schema_hash(schema_line(schema_of(planned))) for planned in streams]
+        return hashes[0] if len(hashes) == 1 else schema_hash("".join(hashes).encode())
+
+
+def _writer(spec: StreamSpec) -> Callable[[Any], str] | None:
+    """What writes bookmarks in the form that the stream's source wants, if it has one of its own."""
+    form, name = spec.bookmark_format, spec.tap_stream_id
+    if form is None:
+        return None
+
+    def write(bookmark: Any) -> str:
+        try:
+            return times.in_form(bookmark, form)
+        except ValueError as error:
+            raise StreamError(
+                name, f"stream '{name}' ({spec.place}): bookmark_format is for date-times and dates: {error}."
+            ) from None
+
+    return write
