@@ -246,33 +246,29 @@ def _no_init(name: str, folder: Path) -> AppError:
 
 def _import(module_name: str, name: str) -> ModuleType:
     with _import_errors(name):
-        return importlib.import_module(module_name)
-    raise AssertionError("unreachable")
+        module = importlib.import_module(module_name)
+    return module
 
 
-class _import_errors:
-    """Whatever importing a user's module raises becomes one error that says where."""
+@contextlib.contextmanager
+def _import_errors(name: str, but: str = "") -> Iterator[None]:
+    """Whatever importing a user's module raises becomes one error that says where.
 
-    def __init__(self, name: str, but: str = "") -> None:
-        self._name = name
-        self._but = but
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None or not isinstance(error, Exception | SystemExit):
-            return
-        if isinstance(error, UsageError):
-            return  # it says where; others, as of a running stream's function called by the module, do not
-        if isinstance(error, ModuleNotFoundError) and self._but and f"{self._but}.".startswith(f"{error.name}."):
-            return  # APP itself is what is not there
+    Args:
+        but: APP itself: that there is no such module comes through.
+    """
+    try:
+        yield
+    except UsageError:
+        raise  # it says where; others, as of a running stream's function called by the module, do not
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and but and f"{but}.".startswith(f"{error.name}."):
+            raise
         if isinstance(error, SyntaxError):
-            place = f" ({short_path(error.filename or '?')}:{error.lineno})"
+            where: str | None = f"{short_path(error.filename or '?')}:{error.lineno}"
         else:
             where = place_of_error(error)
-            place = f" ({where})" if where else ""
-        raise AppError(f"APP '{self._name}' fails to import{place}: {short(error)}") from error
+        raise AppError(f"APP '{name}' fails to import{f' ({where})' if where else ''}: {short(error)}") from error
 
 
 def _script(target: str) -> Tap | None:

@@ -142,6 +142,11 @@ class StreamSpec:
     max_full_table_age_seconds: float | None = None
 
     @property
+    def where(self) -> str:
+        """Words that an error of the stream begins with: ``stream 'contacts' (tap_crm.py:14)``."""
+        return f"stream '{self.tap_stream_id}' ({self.place})"
+
+    @property
     def bookmark_key(self) -> str | None:
         """The key under which the stream's bookmark stands in the state; None if it keeps none."""
         if self.replication_method == FULL_TABLE:

@@ -77,37 +77,27 @@ def discover(session: Session) -> Discovery:
     entries: dict[str, CatalogEntry] = {}
     # Those that stand above others first: what their metadata says of the method holds of the others, too.
     for found in sorted(streams, key=lambda found: len(line_of(found.spec, specs))):
-        with _gathered(gaps, found.spec):
+        with _gathered(gaps, spec := found.spec):
             schema = _finished(found, session)
-            line = line_of(found.spec, specs)
-            whole = line[-1].tap_stream_id == found.spec.root
-            if whole and all(one.tap_stream_id in entries for one in line[1:]):
-                _describe_one(session, found, schema, specs, entries)
+            line = line_of(spec, specs)
+            if line[-1].tap_stream_id != spec.root or any(one.tap_stream_id not in entries for one in line[1:]):
+                continue  # what it hangs on has a gap of its own
+            name, in_increments = spec.tap_stream_id, _comes_in_increments(line, session.app.streams)
+            if in_increments and spec.replication_method == FULL_TABLE:
+                spec = replace(spec, replication_method=INCREMENTAL)
+            specs[name], entry = written.entry(session, spec, schema, found.entry)
+            if in_increments and specs[name].replication_method == FULL_TABLE:
+                raise DeclarationError(
+                    f"{spec.where}: its metadata says {FULL_TABLE}, but it is synced in the run "
+                    f"of '{spec.root}', of which only new rows come: each run would drop the rows before them. "
+                    "Leave out 'forced-replication-method'."
+                )
+            entries[name] = entry
     if gaps:
         gaps = list(dict.fromkeys(gaps))
         more = [f"and {len(gaps) - _MOST_GAPS} more like these"] if len(gaps) > _MOST_GAPS else []
         raise DeclarationError("\n".join([*gaps[:_MOST_GAPS], *more]))
     return Discovery(specs, Catalog({name: entries[name] for name in specs}))
-
-
-def _describe_one(
-    session: Session,
-    found: _Found,
-    schema: dict[str, Any],
-    specs: dict[str, StreamSpec],
-    entries: dict[str, CatalogEntry],
-) -> None:
-    name = found.spec.tap_stream_id
-    spec, entry = written.entry(session, _as_above(session, specs[name], specs), schema, found.entry)
-    specs[name] = spec
-    if _as_above(session, spec, specs) is not spec:
-        root = specs[spec.root]
-        raise DeclarationError(
-            f"stream '{name}' ({spec.place}): its metadata says {FULL_TABLE}, but it is synced in the run "
-            f"of '{root.tap_stream_id}', of which only new rows come: each run would drop the rows before them. "
-            "Leave out 'forced-replication-method'."
-        )
-    entries[name] = entry
 
 
 @contextlib.contextmanager
@@ -119,21 +109,23 @@ def _gathered(gaps: list[str], spec: StreamSpec) -> Iterator[None]:
     except DeclarationError as error:
         gaps.append(str(error))
     except RecursionError:
-        gaps.append(f"stream '{spec.tap_stream_id}' ({spec.place}): its schema is nested too deep, or holds itself.")
+        gaps.append(f"{spec.where}: its schema is nested too deep, or holds itself.")
 
 
-def _as_above(session: Session, spec: StreamSpec, specs: Mapping[str, StreamSpec]) -> StreamSpec:
-    """No full table hangs on a stream of which only new rows come: each run would drop its rows before them.
+def _comes_in_increments(line: list[StreamSpec], declared: Mapping[str, StreamSpec]) -> bool:
+    """Whether a stream hangs on one of which only new rows come: then it is no full table, since each run would drop
+    its rows before them.
 
     A stream that a function emits may be one all the same, where its author says so: the function may yield all of
-    it in each run."""
-    above = line_of(spec, specs)[1:]
-    if spec.replication_method != FULL_TABLE or all(one.replication_method == FULL_TABLE for one in above):
-        return spec
-    emitter = session.app.streams.get(spec.emitted_by or "")
-    if emitter is not None and len(above) == 1 and emitter.replication_method != FULL_TABLE:
-        return spec
-    return replace(spec, replication_method=INCREMENTAL)
+    it in each run.
+
+    Args:
+        line: the stream, and those it hangs on.
+    """
+    emitter = declared.get(line[0].emitted_by or "")
+    if emitter is not None and len(line) == 2 and emitter.replication_method != FULL_TABLE:
+        return False
+    return any(one.replication_method != FULL_TABLE for one in line[1:])
 
 
 def _streams(session: Session, gaps: list[str]) -> list[_Found]:
@@ -163,26 +155,18 @@ def _streams(session: Session, gaps: list[str]) -> list[_Found]:
         if chosen is None:
             nobodys.append(name)
         elif chosen.tap_stream_id in given:
-            with _gathered(gaps, replace(chosen, tap_stream_id=name)):
-                found.append(_found_by_pattern(chosen, name, entry, given[chosen.tap_stream_id]))
+            spec = replace(chosen, tap_stream_id=name, root=name, schema_fn=None, found=True)
+            with _gathered(gaps, spec):
+                schema = given[chosen.tap_stream_id].get(name, chosen.schema)
+                found.append(_Found(_with_entry(spec, entry), entry.schema if schema is None else schema, entry))
     if nobodys:
-        gaps.append(_nobody_syncs(session, nobodys))
+        function = session.app.discover
+        what = f"stream '{nobodys[0]}'" if len(nobodys) == 1 else f"streams {some(nobodys, 10)}"
+        gaps.append(
+            f"{session.app.name}: discovery ({function.place if function else ''}) finds {what}, which "
+            f"nothing syncs. Declare @tap.sync({nobodys[0]!r}), or @tap.sync('*') for all that are found."
+        )
     return found
-
-
-def _found_by_pattern(pattern: StreamSpec, name: str, entry: CatalogEntry, given: Mapping[str, Any]) -> _Found:
-    spec = _with_entry(replace(pattern, tap_stream_id=name, root=name, schema_fn=None, found=True), entry)
-    declared = given.get(name, pattern.schema)
-    return _Found(spec, entry.schema if declared is None else declared, entry)
-
-
-def _nobody_syncs(session: Session, names: list[str]) -> str:
-    function = session.app.discover
-    what = f"stream '{names[0]}'" if len(names) == 1 else f"streams {some(names, 10)}"
-    return (
-        f"{session.app.name}: discovery ({function.place if function else ''}) finds {what}, which "
-        f"nothing syncs. Declare @tap.sync({names[0]!r}), or @tap.sync('*') for all that are found."
-    )
 
 
 def _discovered(session: Session) -> dict[str, CatalogEntry]:
@@ -226,8 +210,8 @@ def _with_entry(spec: StreamSpec, entry: CatalogEntry) -> StreamSpec:
     method = root.get("forced-replication-method") or entry.replication_method
     if method is not None and method not in METHODS:
         raise DeclarationError(
-            f"stream '{entry.tap_stream_id}' ({spec.place}): discovery gives it the replication method {method!r:.60}. "
-            f"Known, in capitals: {', '.join(METHODS)}."
+            f"{spec.where}: discovery gives it the replication method {method!r:.60}. Known, in capitals: "
+            f"{', '.join(METHODS)}."
         )
     if spec.replication_key is None and spec.bookmark is None:
         if entry.replication_key is not None:
@@ -252,7 +236,6 @@ def _first_key(keys: tuple[str, ...], entry: CatalogEntry) -> str | None:
 
 
 def _raw_schema(session: Session, spec: StreamSpec, generated: dict[Any, Any], entry: CatalogEntry | None) -> Any:
-    where = f"stream '{spec.tap_stream_id}' ({spec.place})"
     if spec.schema_fn is not None:
         made = _generate(session, spec, spec.schema_fn, generated)
         if isinstance(made, Mapping) and "properties" not in made and spec.tap_stream_id in made:
@@ -263,7 +246,7 @@ def _raw_schema(session: Session, spec: StreamSpec, generated: dict[Any, Any], e
     if entry is not None:
         return entry.schema
     raise DeclarationError(
-        f"{where}: has no schema, and discovery does not find it. Add tap.schema({spec.tap_stream_id!r}, "
+        f"{spec.where}: has no schema, and discovery does not find it. Add tap.schema({spec.tap_stream_id!r}, "
         "burler.json_file(...)), or let the discover function give it."
     )
 
@@ -272,9 +255,8 @@ def _generate(session: Session, spec: StreamSpec, function: UserFunction, genera
     """What a schema function gives; one that serves several streams is called once."""
     key = (function.fn, spec.tap_stream_id if function.owner else None)
     if key not in generated:
-        name = spec.tap_stream_id
-        what = f"stream '{name}' ({spec.place}): its schema function"
-        generated[key] = session.ask(function, name, what=what, key_properties=spec.key_properties)
+        what = f"{spec.where}: its schema function"
+        generated[key] = session.ask(function, spec.tap_stream_id, what=what, key_properties=spec.key_properties)
     return generated[key]
 
 
@@ -287,8 +269,8 @@ def _mapping_of(session: Session, pattern: StreamSpec, generated: dict[Any, Any]
         _check_names(made, f"stream '{pattern.tap_stream_id}': its schema function ({pattern.schema_fn.place})")
         return made
     raise DeclarationError(
-        f"stream '{pattern.tap_stream_id}' ({pattern.place}): its schema function ({pattern.schema_fn.place}) gives a "
-        f"mapping of stream names to schemas, not {type(made).__name__}."
+        f"{pattern.where}: its schema function ({pattern.schema_fn.place}) gives a mapping of stream names to schemas, "
+        f"not {type(made).__name__}."
     )
 
 
@@ -299,7 +281,7 @@ def _finished(found: _Found, session: Session) -> dict[str, Any]:
         raise DeclarationError(
             f"stream {spec.tap_stream_id!a:.60} ({spec.place}): its name holds half a character; no message carries it."
         )
-    where = f"stream '{spec.tap_stream_id}' ({spec.place})"
+    where = spec.where
     raw = as_source(found.schema, where=where)
     if isinstance(raw, Mapping):
         # Files beside the module are for schemas that stand in it; one that came from elsewhere reads none.
@@ -328,26 +310,19 @@ def _check_schema(schema: Mapping[str, Any], *, where: str) -> None:
         DeclarationError: a value or a name that JSON can't carry, a type that does not exist, or a regular expression
             in ``patternProperties`` that can't be read, or be run without a bound.
     """
-    text = _encoded(schema, where)
-    if b'"pattern' in text:
-        _check_expressions(schema, where)
-    check_types(schema, where=where)
-
-
-def _encoded(schema: Mapping[str, Any], where: str) -> bytes:
-    """The schema as JSON. One pass each way in C; the walk that finds the place is for those that are wrong."""
-    try:
+    try:  # one pass each way in C; the walk that finds the place is for those that are wrong
         text = msgspec.json.encode(schema)
-        if msgspec.json.decode(text) == schema:
-            return text
+        is_json = msgspec.json.decode(text) == schema
     except RecursionError:
         raise
     except Exception:  # whatever it is, the walk names it
-        text = b'"pattern'
-    problem = next(_strange(schema, "its schema"), None)
+        text, is_json = b'"pattern', False
+    problem = None if is_json else next(_strange(schema, "its schema"), None)
     if problem is not None:
         raise DeclarationError(f"{where}: {problem}")
-    return text
+    if b'"pattern' in text:
+        _check_expressions(schema, where)
+    check_types(schema, where=where)
 
 
 def _strange(value: Any, path: str) -> Iterator[str]:

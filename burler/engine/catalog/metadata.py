@@ -47,17 +47,22 @@ def entry(
         DeclarationError: metadata of a field that the schema does not have, keys that no catalog may carry, keys
             that are not in the schema, or a metadata function that failed.
     """
-    where = f"stream '{spec.tap_stream_id}' ({spec.place})"
-    own = _found(session, spec, found.metadata, where) if found else {}
+    own: md.MetadataMap = {}
+    for crumb, values in found.metadata.items() if found else ():
+        said = {key: value for key, value in values.items() if value is not None}
+        own[crumb] = _checked(session, crumb, said, f"{spec.where}, as discovered")
     nodes = list(md.fields(schema)) if own or spec.fixed_metadata is not None or spec.metadata is not None else []
-    _refuse_unknown(own, nodes, where)
+    known = {crumb: ".".join(md.names(crumb)) for crumb, _node in nodes}
+    for crumb in own:
+        if crumb and crumb not in known:
+            raise _unknown(".".join(md.names(crumb)) or "/".join(crumb), known.values(), spec)
     if spec.fixed_metadata is not None:
-        _lay(own, _fixed(session, spec, nodes, where))
+        _lay(own, _fixed(session, spec, nodes))
     if spec.metadata is not None:
-        spec = _visit(session, spec, schema, own, where)
+        spec = _visit(session, spec, schema, own)
     else:
-        spec = _with_root(spec, own.get((), {}), where)
-    _check_keys(spec, own.get((), {}).get(_VALID) or (), schema, where)
+        spec = _with_root(spec, own.get((), {}))
+    _check_keys(spec, own.get((), {}).get(_VALID) or (), schema)
     compiled = md.standard_metadata(
         schema,
         key_properties=spec.key_properties,
@@ -68,7 +73,7 @@ def entry(
         del compiled[()][_FORCED]  # keys to choose from: the user may choose the method, too
     _lay(compiled, own)
     compiled[()]["table-key-properties"] = list(spec.key_properties)  # whatever was found: one stream, one key
-    _keys_are_automatic(compiled, spec, where)
+    _keys_are_automatic(compiled, spec)
     name = spec.tap_stream_id
     return spec, CatalogEntry(
         tap_stream_id=name,
@@ -86,19 +91,15 @@ def _lay(below: md.MetadataMap, over: md.MetadataMap) -> None:
         below.setdefault(crumb, {}).update(values)
 
 
-def _found(session: Session, spec: StreamSpec, metadata: md.MetadataMap, where: str) -> md.MetadataMap:
-    """What discovery wrote, checked like what an author writes by hand."""
-    out: md.MetadataMap = {}
-    for crumb, values in metadata.items():
-        field = _field(session, spec, crumb, None, f"{where}, as discovered")
-        for key, value in values.items():
-            if value is not None:
-                field.set(key, value)
-        out[crumb] = field.written
-    return out
+def _checked(session: Session, crumb: tuple[str, ...], values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What discovery or a mapping says of a node, checked like what a function writes."""
+    field = _field(session, crumb, None, where)
+    for key, value in values.items():
+        field.set(key, value)
+    return field.written
 
 
-def _field(session: Session, spec: StreamSpec, crumb: tuple[str, ...], node: Any, where: str) -> FieldMetadata:
+def _field(session: Session, crumb: tuple[str, ...], node: Any, where: str) -> FieldMetadata:
     """A node that checks what is written of it; errors say which node it was."""
     breadcrumb = md.Breadcrumb(crumb)
     place = f"{where}, field {breadcrumb}" if crumb else where
@@ -109,7 +110,7 @@ def _field(session: Session, spec: StreamSpec, crumb: tuple[str, ...], node: Any
     return FieldMetadata(breadcrumb, node if isinstance(node, Mapping) else {}, check=check)
 
 
-def _fixed(session: Session, spec: StreamSpec, nodes: Nodes, where: str) -> md.MetadataMap:
+def _fixed(session: Session, spec: StreamSpec, nodes: Nodes) -> md.MetadataMap:
     """``tap.metadata("contacts", {"address.street": {...}})`` as a map of breadcrumbs."""
     crumbs: dict[str, list[tuple[str, ...]]] = {}
     for crumb, _node in nodes:
@@ -117,27 +118,19 @@ def _fixed(session: Session, spec: StreamSpec, nodes: Nodes, where: str) -> md.M
     out: md.MetadataMap = {}
     for path, values in (spec.fixed_metadata or {}).items():
         if path and path not in crumbs:
-            raise _unknown(path, crumbs, where)
+            raise _unknown(path, crumbs, spec)
         if path and len(crumbs[path]) > 1:
             two = " and ".join(msgspec.json.encode(crumb).decode() for crumb in crumbs[path])
             raise DeclarationError(
-                f"{where}: metadata for field '{path}', which may be {two}. Say it in a @tap.metadata function, which "
-                "gets the breadcrumb."
+                f"{spec.where}: metadata for field '{path}', which may be {two}. Say it in a @tap.metadata "
+                "function, which gets the breadcrumb."
             )
-        field = _field(session, spec, crumbs[path][0] if path else (), None, where)
-        for key, value in values.items():
-            field.set(key, value)
-        out[field.breadcrumb.path] = field.written
+        crumb = crumbs[path][0] if path else ()
+        out[crumb] = _checked(session, crumb, values, spec.where)
     return out
 
 
-def _visit(
-    session: Session,
-    spec: StreamSpec,
-    schema: dict[str, Any],
-    own: md.MetadataMap,
-    where: str,
-) -> StreamSpec:
+def _visit(session: Session, spec: StreamSpec, schema: dict[str, Any], own: md.MetadataMap) -> StreamSpec:
     """Call the metadata function for the stream first, then for every field: by then the keys are known.
 
     It gets a copy of the schema: what it changes there must not change what goes out."""
@@ -147,10 +140,10 @@ def _visit(
     handed = copy.deepcopy(schema)
     nodes = list(md.fields(handed))
     run = session.describing(name, schema=handed, key_properties=spec.key_properties)
-    what = f"{where}: its metadata function"
+    what = f"{spec.where}: its metadata function"
 
     def visit(crumb: tuple[str, ...], node: Any) -> None:
-        run.field = field = _field(session, spec, crumb, node, where)
+        run.field = field = _field(session, crumb, node, spec.where)
         given = session.given(
             breadcrumb=lambda: field.breadcrumb,
             sub_schema=lambda: node,
@@ -158,7 +151,11 @@ def _visit(
             key_properties=lambda: run.key_properties,
             stream=lambda: run,
         )
-        _refuse_result(session.invoke(function, given, stream=name), f"{what} ({function.place})")
+        made = session.invoke(function, given, stream=name)
+        if inspect.isgenerator(made) or isinstance(made, Mapping):
+            does = "yields" if inspect.isgenerator(made) else "returns a mapping"  # which does nothing, or is lost
+            cure = "Write it: tap.write_metadata(key, value), or field.set(key, value)."
+            raise DeclarationError(f"{what} ({function.place}) {does}. {cure}")
         if field.written:
             own.setdefault(crumb, {}).update(field.written)
 
@@ -168,7 +165,7 @@ def _visit(
 
     guarded = partial(session.guarded, run=run, what=what, place=function.place)
     guarded(lambda: visit((), handed))
-    spec = _with_root(spec, own.get((), {}), where)
+    spec = _with_root(spec, own.get((), {}))
     run.key_properties = spec.key_properties
     run.replication_key = spec.replication_key
     guarded(visit_all)
@@ -182,20 +179,13 @@ def _visit(
     return spec
 
 
-def _refuse_result(given: Any, what: str) -> None:
-    """A function that yields does nothing when it is called, and a mapping that it returns would be lost."""
-    if inspect.isgenerator(given) or isinstance(given, Mapping):
-        does = "yields" if inspect.isgenerator(given) else "returns a mapping"
-        raise DeclarationError(f"{what} {does}. Write it: tap.write_metadata(key, value), or field.set(key, value).")
-
-
-def _with_root(spec: StreamSpec, root: Mapping[str, Any], where: str) -> StreamSpec:
+def _with_root(spec: StreamSpec, root: Mapping[str, Any]) -> StreamSpec:
     """What the stream's own metadata says of keys and method."""
     changes: dict[str, Any] = {}
     keys = tuple(root.get("table-key-properties") or root.get("view-key-properties") or ())
     if keys and spec.key_properties and set(keys) != set(spec.key_properties):
         raise DeclarationError(
-            f"{where}: its metadata says the key properties are {', '.join(keys)}, its declaration says "
+            f"{spec.where}: its metadata says the key properties are {', '.join(keys)}, its declaration says "
             f"{', '.join(spec.key_properties)}. Keep one of the two."
         )
     if keys and not spec.key_properties:
@@ -208,18 +198,19 @@ def _with_root(spec: StreamSpec, root: Mapping[str, Any], where: str) -> StreamS
     spec = replace(spec, **changes) if changes else spec
     if spec.replication_key is not None and valid and spec.replication_key not in valid:
         raise DeclarationError(
-            f"{where}: its replication key is '{spec.replication_key}', which its metadata leaves out of "
+            f"{spec.where}: its replication key is '{spec.replication_key}', which its metadata leaves out of "
             f"'{_VALID}': {', '.join(valid)}. Keep one of the two."
         )
     alone = spec.emitted_by is None and spec.parent is None
     if spec.replication_method == INCREMENTAL and spec.bookmark_key is None and not valid and alone:
         raise DeclarationError(
-            f"{where}: it is said to be INCREMENTAL, and nothing says by which key. Write '{_VALID}' in its metadata."
+            f"{spec.where}: it is said to be INCREMENTAL, and nothing says by which key. Write '{_VALID}' in "
+            "its metadata."
         )
     return spec
 
 
-def _check_keys(spec: StreamSpec, valid: Iterable[str], schema: Mapping[str, Any], where: str) -> None:
+def _check_keys(spec: StreamSpec, valid: Iterable[str], schema: Mapping[str, Any]) -> None:
     fields = schema["properties"]
     named = {
         **dict.fromkeys(valid, "replication key"),
@@ -229,34 +220,28 @@ def _check_keys(spec: StreamSpec, valid: Iterable[str], schema: Mapping[str, Any
     missing = [(role, key) for key, role in named.items() if key not in fields]
     if missing:
         raise DeclarationError(
-            f"{where}: {', '.join(f'{role} {key!r}' for role, key in missing)} "
+            f"{spec.where}: {', '.join(f'{role} {key!r}' for role, key in missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not in the schema.{did_you_mean(missing[0][1], fields)} "
             f"Its fields: {', '.join(fields) or 'none'}."
         )
 
 
-def _keys_are_automatic(compiled: md.MetadataMap, spec: StreamSpec, where: str) -> None:
+def _keys_are_automatic(compiled: md.MetadataMap, spec: StreamSpec) -> None:
     for key in (*spec.key_properties, spec.replication_key):
         if key is None:
             continue
         values = compiled.setdefault(("properties", key), {})
         if values.get("inclusion") == md.UNSUPPORTED:
             raise DeclarationError(
-                f"{where}: field '{key}' is one of its keys and can't be 'unsupported': rows could not be told apart."
+                f"{spec.where}: field '{key}' is one of its keys and can't be 'unsupported': rows could not be told "
+                "apart."
             )
         values["inclusion"] = md.AUTOMATIC
 
 
-def _refuse_unknown(own: md.MetadataMap, nodes: Nodes, where: str) -> None:
-    known = {crumb: ".".join(md.names(crumb)) for crumb, _node in nodes}
-    for crumb in own:
-        if crumb and crumb not in known:
-            raise _unknown(".".join(md.names(crumb)) or "/".join(crumb), known.values(), where)
-
-
-def _unknown(path: str, known: Iterable[str], where: str) -> DeclarationError:
+def _unknown(path: str, known: Iterable[str], spec: StreamSpec) -> DeclarationError:
     names = list(known)
     return DeclarationError(
-        f"{where}: metadata for field '{path}', which its schema does not have.{did_you_mean(path, names)} "
+        f"{spec.where}: metadata for field '{path}', which its schema does not have.{did_you_mean(path, names)} "
         f"Its fields: {some(names, 20)}."
     )

@@ -251,7 +251,7 @@ def _plan_stream(
             raise _missing(spec, given, key, f"{what} '{key}' is not in the schema. Its fields: {known}.")
     if replication_key in st.RESERVED:
         raise DeclarationError(
-            f"stream '{name}' ({spec.place}): '{replication_key}' can't be the replication key: a state has something "
+            f"{spec.where}: '{replication_key}' can't be the replication key: a state has something "
             "else under that name. Leave replication_key out, and give the value with @tap.bookmark."
         )
     full_table = method == FULL_TABLE
@@ -273,7 +273,7 @@ def _missing(spec: StreamSpec, given: CatalogEntry | None, field: str, told: str
     """A field that is needed and not there: by the catalog's fault, or the tap's."""
     if given is not None and (given.schema or field not in (*spec.key_properties, spec.replication_key)):
         return CatalogError(f"the catalog's stream '{spec.tap_stream_id}': {told}")
-    return DeclarationError(f"stream '{spec.tap_stream_id}' ({spec.place}): {told}")
+    return DeclarationError(f"{spec.where}: {told}")
 
 
 def _with_keys(
@@ -314,15 +314,16 @@ def _check_key(spec: StreamSpec, key: str | None, schema: Mapping[str, Any]) -> 
     kind = _kind(schema, key) if key is not None and spec.bookmark is None else None
     if kind is None:
         return
-    where = f"stream '{spec.tap_stream_id}' ({spec.place})"
     if spec.lookback is not None and kind == "text":
-        raise DeclarationError(f"{where}: lookback: the key '{key}' is text, and nothing is so much before a text.")
+        raise DeclarationError(
+            f"{spec.where}: lookback: the key '{key}' is text, and nothing is so much before a text."
+        )
     if isinstance(spec.lookback, timedelta) and kind == "number":
         raise DeclarationError(
-            f"{where}: lookback is a timedelta, but the key '{key}' is a number. Say it in its unit: lookback=100."
+            f"{spec.where}: lookback is a timedelta, but the key '{key}' is a number. Say it in its unit: lookback=100."
         )
     if spec.signpost and kind in ("text", "number"):
-        raise DeclarationError(f"{where}: signpost asks for a date-time or date as key, and '{key}' is a {kind}.")
+        raise DeclarationError(f"{spec.where}: signpost asks for a date-time or date as key, and '{key}' is a {kind}.")
 
 
 def _kind(schema: Mapping[str, Any], key: str) -> str | None:

@@ -7,7 +7,7 @@ so, a forced method wins with a warning, and a replication key must be one that 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -85,9 +85,14 @@ def _merged(mine: CatalogEntry, given: CatalogEntry) -> CatalogEntry:
                 here.pop(key, None)
             else:
                 here[key] = value
+    schema = given.schema or mine.schema
     if given.schema:
-        _refuse_deep(given.schema, name)
-    schema = _without_refs(given.schema, name) if given.schema else mine.schema
+        _refuse_deep(schema, name)
+        if b'"$ref"' in msgspec.json.encode(schema):  # an old tap has printed it with references
+            try:
+                schema = resolve_refs(schema, source=f"the catalog's schema of stream '{name}'")
+            except DeclarationError as error:
+                raise CatalogError(str(error)) from None
     if stream_selected(merged, stream=name):
         _tell_of_fields(name, schema, theirs, merged)
     return replace(given, schema=schema, metadata=merged)
@@ -109,17 +114,6 @@ def _refuse_deep(schema: dict[str, Any], name: str) -> None:
         f"the catalog's schema of stream '{name}' is nested deeper than {_MOST_LEVELS} JSON objects or lists. Leave it "
         "out, and the tap's own holds."
     )
-
-
-def _without_refs(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    """A catalog's schema; one that an old tap printed with references gets them resolved."""
-    if b'"$ref"' not in msgspec.json.encode(schema):
-        return schema
-    try:
-        resolved: dict[str, Any] = resolve_refs(schema, source=f"the catalog's schema of stream '{name}'")
-    except DeclarationError as error:
-        raise CatalogError(str(error)) from None
-    return resolved
 
 
 def _tell_of_fields(name: str, schema: Mapping[str, Any], theirs: md.MetadataMap, merged: md.MetadataMap) -> None:
@@ -158,26 +152,15 @@ def _is_beside(crumb: tuple[str, ...], values: Mapping[str, Any], known: Mapping
 
 def _strange(crumb: tuple[str, ...], known: Mapping[tuple[str, ...], str]) -> str:
     """A breadcrumb that no field has, and the field that may be meant: by name, or whole where it names none."""
-    named = _ends_in_name(crumb)
-    shown = f"'{md.dotted(crumb)}'" if named else _listed_crumb(crumb)
-    close = _closest(".".join(md.names(crumb) if named else (part for part in crumb if part not in _STEPS)), known)
-    if close is None:
-        return shown
-    return f"{shown} (did you mean {repr(known[close]) if named else _listed_crumb(close)}?)"
-
-
-def _closest(name: str, known: Mapping[tuple[str, ...], str]) -> tuple[str, ...] | None:
-    """The field whose dotted name, or last name, is nearest to ``name``; None if none is."""
-    near = nearest(name, known.values())
-    return next((crumb for crumb, dotted in known.items() if dotted == near), None)
-
-
-def _listed_crumb(crumb: tuple[str, ...]) -> str:
-    return msgspec.json.encode(crumb).decode()
-
-
-def _ends_in_name(crumb: tuple[str, ...]) -> bool:
-    return len(crumb) > 1 and crumb[0] == "properties" and crumb[-2] == "properties"
+    named = len(crumb) > 1 and crumb[0] == "properties" and crumb[-2] == "properties"
+    near = nearest(
+        ".".join(md.names(crumb) if named else (part for part in crumb if part not in _STEPS)), known.values()
+    )
+    shown = [
+        f"'{md.dotted(one)}'" if named else msgspec.json.encode(one).decode()
+        for one in (crumb, *(field for field, dotted in known.items() if dotted == near))
+    ]
+    return shown[0] if near is None else f"{shown[0]} (did you mean {shown[1]}?)"
 
 
 def key_properties(spec: StreamSpec, given: CatalogEntry | None, root: Mapping[str, Any]) -> tuple[str, ...]:
@@ -258,12 +241,7 @@ def _key(spec: StreamSpec, method: str, valid: tuple[str, ...], given: CatalogEn
         return asked
     key = spec.replication_key or (valid[0] if len(valid) == 1 else None)
     if key is None and method == INCREMENTAL and not (spec.emitted_by or spec.parent):
-        cure = (
-            f'Choose one in its metadata: "replication-key": one of {_listed(valid)}' if valid else "Make it FULL_TABLE"
-        )
+        listed = ", ".join(f'"{key}"' for key in valid)
+        cure = f'Choose one in its metadata: "replication-key": one of {listed}' if valid else "Make it FULL_TABLE"
         raise CatalogError(f"stream '{name}' is INCREMENTAL and has no replication key. {cure}.")
     return key
-
-
-def _listed(keys: Iterable[str]) -> str:
-    return ", ".join(f'"{key}"' for key in keys)

@@ -15,6 +15,7 @@ import pytest
 
 import burler.spark
 from burler.errors import AppError, UsageError
+from burler.testing import run_tap
 
 TAP = """
 import threading
@@ -126,11 +127,10 @@ def test_what_is_no_app_is_said_at_once(tmp_path: Path):
         reference("tap_nowhere_at_all")
 
 
-def test_a_tap_can_be_pickled_after_it_was_used():
-    import away_taps  # beside this file
+def test_a_tap_can_be_pickled_after_it_was_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "tap_pickled.py").write_text(TAP)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from tap_pickled import tap  # type: ignore[import-not-found]
 
-    from burler.testing import run_tap
-
-    run_tap(away_taps.tap)
-    again = pickle.loads(pickle.dumps(away_taps.tap))
-    assert run_tap(again).records("rows") == run_tap(away_taps.tap).records("rows")
+    first = run_tap(tap).records("rows")
+    assert run_tap(pickle.loads(pickle.dumps(tap))).records("rows") == first == [{"id": 1}, {"id": 2}]
