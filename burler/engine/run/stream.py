@@ -21,7 +21,7 @@ from burler.engine.run.writing import FATAL
 from burler.engine.state.progress import Partition
 from burler.engine.tail.kept import Kept, writer_of
 from burler.errors import StreamError
-from burler.events import FamilyBegan, FamilyEnded, Incomplete, Page, Status, StreamBegan, StreamEnded
+from burler.events import FamilyBegan, FamilyEnded, Incomplete, Page, Status, StreamEnded
 from burler.logs import short
 from burler.singer import state as st
 from burler.singer.metadata import FULL_TABLE
@@ -340,17 +340,13 @@ class SyncRun:
 
     def _tell_begin(self) -> None:
         engine, own, coverage = self.engine, self.writers.get(self.name), self.saved.coverage
-        began = []
-        for name, writer in self.writers.items():
-            planned = writer.planned
-            began.append(StreamBegan(name, planned.replication_method, writer.bookmark_from))
         engine.events.tell(
             FamilyBegan(
                 self.name,
                 method=own.planned.replication_method if own is not None else self.spec.replication_method,
                 bookmark=coverage.start if coverage is not None else self.own_run.raw_bookmark,
                 partitions=0 if coverage is not None else len(st.partitions_of(engine.state, self.name)),
-                streams=tuple(began),
+                streams=tuple(writer.began() for writer in self.writers.values()),
                 passed=coverage.saved if coverage is not None else None,
                 late=tuple(coverage.reads_again()) if coverage is not None else (),
             )
@@ -382,31 +378,13 @@ class SyncRun:
                 self._tell_incomplete(name, why)
 
     def _stream_ended(self, name: str, failed: dict[str, BaseException], status: Status, seconds: float) -> StreamEnded:
-        writer, counts = self.writers[name], self.tallies[name].to_json()
-        if writer.repeated:
-            counts["repeated"] = writer.repeated
-        key, updated = writer.planned.bookmark_key, None
-        if key is not None and "passed_files" not in counts:  # nobody has seen the rows of such files
-            updated = min(writer.newer, writer.rows)  # rows that were out before are looked at, too
+        writer = self.writers[name]
         if name in failed:
             status = "failed"
         elif status == "failed" and self.failures.error is None:
             status = "succeeded"  # a stream that came whole has not failed with one below it
-        return StreamEnded(
-            name,
-            writer.planned.stream,
-            status,
-            rows=writer.rows,
-            updated=updated,
-            skipped=writer.skipped,
-            left_out=writer.left_out,
-            seconds=seconds,
-            bookmark_from=writer.bookmark_from,
-            bookmark_to=st.value_of(self.engine.state, name, key),
-            counts=counts,
-            remarked=writer.remarked,
-            remarks=writer.remarks,
-        )
+        bookmark = st.value_of(self.engine.state, name, writer.planned.bookmark_key)
+        return writer.ended(status, seconds, bookmark=bookmark, counts=self.tallies[name].to_json())
 
     def _tell_incomplete(self, name: str, why: str) -> None:
         """What does not happen since rows of a stream may be missing; nothing where all happens."""

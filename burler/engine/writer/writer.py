@@ -23,7 +23,7 @@ from burler.engine.state.ledger import FamilyState
 from burler.engine.writer.page_buffer import PageBuffer
 from burler.engine.writer.versions import Versions
 from burler.errors import BadRecordError, BatchError, FileError, StreamError
-from burler.events import Remarks
+from burler.events import Counts, Remarks, Status, StreamBegan, StreamEnded
 from burler.logs import short
 from burler.pages import JsonPage, PageError
 from burler.pipeline.describing import describe
@@ -68,8 +68,7 @@ class StreamWriter:
     Attributes:
         asks_bookmarks: whether a function of the author's gives the bookmark values.
         bookmark_from: the bookmark as the round began.
-        beyond: rows that came behind the limit. left_out: those that a post_transform function left out.
-        repeated: rows that were out already, as they are. without_value, newer: see ``count_values``.
+        beyond: rows that came behind the limit.
         hook_since: when a function of the author's was called that has not come back yet.
     """
 
@@ -123,7 +122,10 @@ class StreamWriter:
             interrupted_version: under which an earlier run was interrupted and this one goes on.
         """
         self.planned = planned
-        self.beyond = self.left_out = self.repeated = self.without_value = self.newer = 0
+        self.beyond = 0
+        self._left_out = 0  # by its post_transform function
+        self._repeated = 0  # were out already, as they are
+        self._without_value = self._newer = 0  # see ``count_values``
         self.bookmark_from = saved.bookmark(planned.tap_stream_id)
         self._page.reset()
         self._skipped_before = sum(shaper.bad.skipped for shaper in self._shapers)  # in earlier rounds of a tail
@@ -200,7 +202,7 @@ class StreamWriter:
     def _once(self, repeats: Repeats) -> Iterator[None]:
         """Rows that are out already are known by ``repeats``, those that do not fit as well. Where nothing but such
         rows comes, no field of theirs counts as unknown once more."""
-        rows, repeated = self.rows, self.repeated
+        rows, repeated = self.rows, self._repeated
         before = [shaper.exact.unknown for shaper in self._shapers]
         for shaper, unknown in zip(self._shapers, before, strict=True):
             shaper.bad.known, shaper.exact.unknown = repeats.bad, Unknown(onto=unknown)
@@ -208,7 +210,7 @@ class StreamWriter:
             yield
         finally:
             for shaper, unknown in zip(self._shapers, before, strict=True):
-                if self.rows > rows or self.repeated == repeated:
+                if self.rows > rows or self._repeated == repeated:
                     unknown.merge(shaper.exact.unknown)
                 shaper.bad.known, shaper.exact.unknown = None, unknown
 
@@ -241,7 +243,7 @@ class StreamWriter:
             page = ShapedPage(columns.num_rows, keys)
         else:
             page = self._shaper.shape_to(rows, out)
-        self.repeated += out.end(page.keys)
+        self._repeated += out.end(page.keys)
         return page
 
     def _write_json(
@@ -260,7 +262,7 @@ class StreamWriter:
             part = structs[first : first + step]
             self._page.begin(moment, self.versions.now, repeats)
             done, keys = self._shaper.write(compiled, part, None, self._page)
-            self.repeated += self._page.end(keys)
+            self._repeated += self._page.end(keys)
             yield keys, None
             if done < len(part):  # and the rest too: the page is read once more, not once for each part of it
                 if done:
@@ -287,7 +289,7 @@ class StreamWriter:
                 yield from self._write_as_rows(batch, given, moment, repeats)
                 continue
             out.pass_on(bytes(made.data), made.count)  # a lake cuts and searches them
-            self.repeated += out.end(made.keys)
+            self._repeated += out.end(made.keys)
             yield made.keys, None
 
     def _from_arrow(self, make: Callable[..., Any], *args: Any) -> Any:
@@ -376,7 +378,7 @@ class StreamWriter:
         fitted = self._fitter.fit(rows)
         known = None if repeats is None else repeats.page_of(fitted.rows)
         places = _without(range(len(fitted.rows)), known.repeats if known is not None else ())
-        self.repeated += len(fitted.rows) - len(places)
+        self._repeated += len(fitted.rows) - len(places)
         made: list[dict[str, Any]] = []
         origin: list[int] = []
 
@@ -388,7 +390,7 @@ class StreamWriter:
                 raise TypeError(f"it gives the row back, or None to leave it out, not {describe(out)}")
 
         asked, failed = self._ask("post_transform", [fitted.rows[i] for i in places], given, take)
-        self.left_out += asked - len(made)
+        self._left_out += asked - len(made)
         taken = places[asked] if failed is not None else len(fitted.rows)
         page = self._put(made, moment, None)
         error = failed or fitted.error
@@ -518,20 +520,40 @@ class StreamWriter:
     def count_values(self, *, without: int, newer: int) -> None:
         """Count rows that have no value of the bookmark's key, and rows beyond the bookmark that the stream began
         with."""
-        self.without_value += without
-        self.newer += newer
+        self._without_value += without
+        self._newer += newer
 
-    @property
-    def skipped(self) -> int:
-        """Rows of this round that were left out: by a post_transform function, or because they did not fit."""
-        return self.left_out + sum(shaper.bad.skipped for shaper in self._shapers) - self._skipped_before
+    def began(self) -> StreamBegan:
+        """What is told of its beginning."""
+        return StreamBegan(self.planned.tap_stream_id, self.planned.replication_method, self.bookmark_from)
 
-    @property
-    def remarked(self) -> int:
-        """How much there is to say in ``remarks``, so far."""
-        return self.without_value + sum(one.bad.skipped + one.bad.nulled + one.unknown.total for one in self._shapers)
+    def ended(self, status: Status, seconds: float, *, bookmark: Any, counts: Counts) -> StreamEnded:
+        """What is told of its end.
 
-    def remarks(self) -> Remarks:
+        Args:
+            bookmark: in the state, by now.
+            counts: what was counted while its source was read.
+        """
+        bad = sum(shaper.bad.skipped + shaper.bad.nulled + shaper.unknown.total for shaper in self._shapers)
+        seen = self.planned.bookmark_key is not None and "passed_files" not in counts  # nobody has, of such files
+        return StreamEnded(
+            self.planned.tap_stream_id,
+            self.planned.stream,
+            status,
+            rows=self.rows,
+            # Rows that were out before are looked at, too.
+            updated=min(self._newer, self.rows) if seen else None,
+            skipped=self._left_out + sum(shaper.bad.skipped for shaper in self._shapers) - self._skipped_before,
+            left_out=self._left_out,
+            seconds=seconds,
+            bookmark_from=self.bookmark_from,
+            bookmark_to=bookmark,
+            counts={**counts, "repeated": self._repeated} if self._repeated else counts,
+            remarked=self._without_value + bad,
+            remarks=self._remarks,
+        )
+
+    def _remarks(self) -> Remarks:
         """Rows that no bookmark can follow, rows that did not fit, fields that no schema knows."""
         unknown, unfit, bad = Unknown(), Counter[str](), [shaper.bad for shaper in self._shapers]
         for shaper in self._shapers:
@@ -539,7 +561,7 @@ class StreamWriter:
             unfit.update(shaper.bad.fields)
         return Remarks(
             rows=self.rows,
-            without_key=self.without_value,
+            without_key=self._without_value,
             key=self.planned.resume_key or self.planned.bookmark_key,
             skipped=sum(one.skipped for one in bad),
             nulled=sum(one.nulled for one in bad),
