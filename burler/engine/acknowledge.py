@@ -34,7 +34,16 @@ from burler.engine.session import Session
 from burler.errors import StateError, StreamError
 from burler.logs import short
 from burler.settings import Settings
-from burler.singer.state import POSITION, State, check_state, entry_of, merge_into, partitions_of, read_state_file
+from burler.singer.state import (
+    POSITION,
+    State,
+    check_state,
+    entry_of,
+    is_state,
+    merge_into,
+    partitions_of,
+    read_state_file,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -462,7 +471,7 @@ def _state_in(line: bytes) -> State | None:
     if "type" in value and "bookmarks" not in value:
         value = value.get("value") if str(value["type"]).upper() == "STATE" else None
         return value if isinstance(value, dict) else None
-    return value if "bookmarks" in value or "currently_syncing" in value else None
+    return value if is_state(value) else None
 
 
 def _digest(value: Value) -> bytes:

@@ -93,6 +93,11 @@ def parse_state(content: bytes, *, source: str, merge: bool = False) -> State:
     return check_state(states[-1], source=source)
 
 
+def is_state(value: Mapping[str, Any]) -> bool:
+    """Whether an object looks like the state of a tap."""
+    return "bookmarks" in value or "currently_syncing" in value
+
+
 def read_state_file(content: bytes, *, source: str, merge: bool = False) -> State:
     """As :func:`parse_state`, of a file that must hold the state of a tap, or an empty one.
 
@@ -100,7 +105,7 @@ def read_state_file(content: bytes, *, source: str, merge: bool = False) -> Stat
         StateError: none; an object that is no state of a tap.
     """
     state = parse_state(content, source=source, merge=merge)
-    if state and not {"bookmarks", "currently_syncing"} & set(state):
+    if state and not is_state(state):
         cure = (
             "What stands below its 'singer_state' is the state of a tap (meltano state get): jq .singer_state FILE"
             if "singer_state" in state
