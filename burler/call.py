@@ -75,6 +75,20 @@ def wanted(fn: Callable[..., Any], allowed: tuple[str, ...], *, what: str) -> tu
     return tuple(names)
 
 
+def takes_one(fn: Any) -> bool:
+    """Whether a plain function, or a method, can be called with one argument. One that was made in C shows it at its
+    first call only, as ``operator.itemgetter("id")``."""
+    if not callable(fn) or inspect.iscoroutinefunction(fn) or inspect.isgeneratorfunction(fn):
+        return False
+    try:
+        inspect.signature(fn).bind(None)
+    except TypeError:
+        return False
+    except ValueError:
+        pass
+    return True
+
+
 def gives_nothing(fn: Any) -> bool:
     """Whether a plain function can give nothing but None: it has no ``yield``, and no ``return`` with a value. Seen
     from its code, so that a forgotten ``return`` shows when the tap is declared and not as rows that are missing."""

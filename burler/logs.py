@@ -163,6 +163,14 @@ def short(error: BaseException) -> str:
     return f"{type(error).__name__}: {cut}" if cut else type(error).__name__
 
 
+def broken_import(error: BaseException) -> str:
+    """What an import of somebody else's module raised: ``fails to import (tap_crm.py:3): NameError: ...``."""
+    place = place_of_error(error)
+    if isinstance(error, SyntaxError):
+        place = f"{short_path(error.filename or '?')}:{error.lineno}"
+    return f"fails to import{f' ({place})' if place else ''}: {short(error)}"
+
+
 def place_of_error(error: BaseException) -> str | None:
     """``file:line`` of the innermost line of the author's own code that an exception passed through.
 

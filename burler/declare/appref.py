@@ -14,12 +14,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from burler.call import short_path
 from burler.declare.app import App
 from burler.declare.tap import Tap
 from burler.errors import AppError, UsageError
 from burler.extras import require
-from burler.logs import place_of_error, short
+from burler.logs import broken_import, short
 from burler.suggest import nearest
 
 
@@ -264,11 +263,7 @@ def _import_errors(name: str, but: str = "") -> Iterator[None]:
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and but and f"{but}.".startswith(f"{error.name}."):
             raise
-        if isinstance(error, SyntaxError):
-            where: str | None = f"{short_path(error.filename or '?')}:{error.lineno}"
-        else:
-            where = place_of_error(error)
-        raise AppError(f"APP '{name}' fails to import{f' ({where})' if where else ''}: {short(error)}") from error
+        raise AppError(f"APP '{name}' {broken_import(error)}") from error
 
 
 def _script(target: str) -> Tap | None:

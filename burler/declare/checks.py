@@ -7,13 +7,13 @@ What one option or function needs beside it, and which belong to the stream that
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from itertools import chain
 from typing import Any
 
-from burler.declare.hooks import HOOKS, Hook
-from burler.declare.options import OPTIONS, Option
+from burler.declare.hooks import HOOKS, Row
+from burler.declare.options import OPTIONS
 from burler.declare.spec import FIRST_KEY, StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync
 from burler.singer.metadata import FULL_TABLE, INCREMENTAL, LOG_BASED
@@ -21,11 +21,9 @@ from burler.singer.select import like
 from burler.suggest import did_you_mean
 
 Specs = Mapping[str, StreamSpec]
-Row = Hook | Option
 MOST_LEVELS = 50  # each level of substreams is one more generator inside the other
 _MAY_ADD = {"$ref", "allOf", "anyOf", "oneOf"}  # fields that stand elsewhere in a schema; the plan knows them
-_HOOKS: list[Row] = [hook for hook in HOOKS.values() if hook.part not in OPTIONS]
-_ROWS: dict[str, Row] = {row.part: row for row in (*OPTIONS.values(), *_HOOKS)}
+_ROWS: dict[str, Row] = {row.part: row for row in (*HOOKS.values(), *OPTIONS.values())}
 _SILENT = {field.name: field.default for field in fields(StreamSpec)}
 _APART = (
     ("parent", "emitted_by", "rows come by one way"),
@@ -45,16 +43,13 @@ def gaps(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any], *, needs_sche
         needs_schema: False where discovery may give it, and where nobody syncs the stream, which is said already (its
             name is likely misspelt, and a hint to give it a schema would lead astray).
     """
-    said = [row for part, row in _ROWS.items() if parts.get(part) is not None and parts[part] != _SILENT.get(part)]
     found = chain(
         _of_schema(spec, specs) if needs_schema else (),
         _of_init(spec),
         _of_leaders(spec, specs),
         _of_line(spec, specs),
         _of_parameters(spec, specs),
-        _of_others(spec, specs, said),
-        _lacking(spec, parts, said),
-        _apart(spec),
+        _of_rows(spec, specs, parts),
         _of_method(spec, specs, parts),
     )
     return [f"stream '{spec.tap_stream_id}' ({spec.place}): {text}" for text in found]
@@ -98,7 +93,7 @@ def _of_leaders(spec: StreamSpec, specs: Specs) -> Iterator[str]:
         if other is None:
             continue
         source = specs.get(other)
-        pattern = next((one for one in specs.values() if one.is_pattern and like(other, one.tap_stream_id)), None)
+        patterns = [one.tap_stream_id for one in specs.values() if one.is_pattern and like(other, one.tap_stream_id)]
         if "*" in other:
             yield (
                 f"{what} '{other}' is a pattern, and a stream hangs on one stream alone. Declare that one by its name, "
@@ -106,10 +101,10 @@ def _of_leaders(spec: StreamSpec, specs: Specs) -> Iterator[str]:
             )
         elif source is not None and (_gives(source) or (what == "parent" and source.emitted_by)):
             continue
-        elif pattern is not None:
+        elif patterns:
             yield (
-                f"{what} '{other}' is declared by the pattern '{pattern.tap_stream_id}' alone, and whether discovery "
-                f"finds it is not known yet. Declare it by its name, too: @tap.sync({other!r})."
+                f"{what} '{other}' is declared by the pattern '{patterns[0]}' alone, and whether discovery finds it is "
+                f"not known yet. Declare it by its name, too: @tap.sync({other!r})."
             )
         else:
             known = [key for key, one in specs.items() if _gives(one) and one is not spec and not one.is_pattern]
@@ -160,26 +155,20 @@ def _of_parameters(spec: StreamSpec, specs: Specs) -> Iterator[str]:
                 yield f"its {hook} function{place} asks for '{parameter}', but {lacking[parameter]}"
 
 
-def _of_others(spec: StreamSpec, specs: Specs, said: Iterable[Row]) -> Iterator[str]:
-    """What belongs to the stream in whose run the rows of this one come."""
+def _of_rows(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any]) -> Iterator[str]:
+    """What follows from the rows of what was said: what belongs to another stream, is lacking, or does not go
+    together."""
+    name, leader = spec.tap_stream_id, spec.emitted_by or line_of(spec, specs)[-1].tap_stream_id
+    said = [row for part, row in _ROWS.items() if parts.get(part) is not None and parts[part] != _SILENT.get(part)]
     theirs = [row for row in said if row.of_leader is True or (row.of_leader and spec.emitted_by)]
     if theirs and _above(spec):
-        leader = spec.emitted_by or line_of(spec, specs)[-1].tap_stream_id
         yield (
-            f"has {_listed(spec, theirs)}, but its rows come in the run of '{leader}'. Set {_it(theirs)} on that "
-            f"stream, or leave {_it(theirs)} out."
+            f"has {_listed(theirs, spec)}, but its rows come in the run of '{leader}'. Set it on that stream, or leave "
+            "it out."
         )
-
-
-def _lacking(spec: StreamSpec, parts: Mapping[str, Any], said: Iterable[Row]) -> Iterator[str]:
-    """What is said about something that the stream does not have."""
-    name = spec.tap_stream_id
-    keyed = spec.replication_key or spec.bookmark
-    bookmark = "it is FULL_TABLE. Replicate it as INCREMENTAL"
-    if not keyed:
-        bookmark = "it has neither a replication_key nor a bookmark function. Add a replication_key"
-    texts = {
-        "bookmark": f"keeps no bookmark: {bookmark}",
+    lacking = {
+        "bookmark": "keeps no bookmark: it has neither a replication_key nor a bookmark function. Add a "
+        "replication_key",
         "partitions": f"no partitions. Add @tap.partitions({name!r}) (for several streams at a time: the setting "
         "'workers')",
         "tail": f"no tail function. Add @tap.tail({name!r})",
@@ -188,37 +177,28 @@ def _lacking(spec: StreamSpec, parts: Mapping[str, Any], said: Iterable[Row]) ->
         "retry_sync_on": "nothing says on which error it is begun anew. Add retry_sync_on=TimeoutError (an exception "
         "class, or several)",
     }
-    there = {need: parts.get(need) is not None for need in texts}
-    there["bookmark"] = spec.bookmark_key is not None or spec.is_pattern  # discovery may give keys
-    for need, text in texts.items():
-        rows = [row for row in said if isinstance(row, Option) and need in row.needs and not there[need]]
-        # Of two things that are lacking, the first is told.
-        rows = [row for row in rows if all(there[one] for one in row.needs[: row.needs.index(need)])]
+    if spec.replication_key or spec.bookmark:
+        lacking["bookmark"] = "keeps no bookmark: it is FULL_TABLE. Replicate it as INCREMENTAL"
+    there = {need for need in lacking if need != "bookmark" and parts.get(need) is not None}
+    if spec.bookmark_key is not None or spec.is_pattern:  # discovery may give keys
+        there.add("bookmark")
+    for need, fact in lacking.items():
+        rows = [row for row in said if next((one for one in row.needs if one not in there), None) == need]
         if rows:
-            yield f"has {_listed(spec, rows)}, but {text}, or leave {_it(rows)} out."
-
-
-def _apart(spec: StreamSpec) -> Iterator[str]:
+            yield f"has {_listed(rows, spec)}, but {fact}, or leave it out."
     for one, other, why in _APART:
-        if all(getattr(spec, part) not in (None, _SILENT[part]) for part in (one, other)):
-            both = _listed(spec, [_ROWS[one], _ROWS[other]])
-            yield f"has both {both}: {why}. Keep one of the two."
+        if _ROWS[one] in said and _ROWS[other] in said:
+            yield f"has both {_listed([_ROWS[one], _ROWS[other]], spec)}: {why}. Keep one of the two."
 
 
-def _listed(spec: StreamSpec, rows: Iterable[Row]) -> str:
+def _listed(rows: Iterable[Row], spec: StreamSpec) -> str:
     """Options by their names, functions with their places."""
     shown = []
     for row in rows:
         value = getattr(spec, row.part, None)
-        if isinstance(value, UserFunction):
-            shown.append(f"a {row.name} function ({value.place})")
-        else:
-            shown.append(getattr(row, "called", "") or row.name)
+        is_function = isinstance(value, UserFunction)
+        shown.append(f"a {row.name} function ({value.place})" if is_function else row.called or row.name)
     return " and ".join(shown)
-
-
-def _it(rows: Sequence[Row]) -> str:
-    return "it" if len(rows) == 1 else "them"
 
 
 def _of_method(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any]) -> Iterator[str]:

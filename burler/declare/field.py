@@ -17,11 +17,7 @@ class FieldMetadata:
     """
 
     def __init__(
-        self,
-        breadcrumb: md.Breadcrumb,
-        schema: Mapping[str, Any],
-        *,
-        check: Callable[[str, Any, int], tuple[str, Any]],
+        self, breadcrumb: md.Breadcrumb, schema: Mapping[str, Any], *, check: Callable[[str, Any, int], tuple[str, Any]]
     ) -> None:
         self.breadcrumb = breadcrumb
         self.schema = schema

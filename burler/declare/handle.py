@@ -137,13 +137,8 @@ class StreamHandle:
         """Decorator, with or without empty parentheses: see ``Tap.acknowledge``."""
         return self._decorate("acknowledge", fn)
 
-    @overload
-    def ack(self, fn: Function) -> Function: ...
-    @overload
-    def ack(self) -> Callable[[Function], Function]: ...
-    def ack(self, fn: Any = NOT_GIVEN) -> Any:
-        """The same as ``acknowledge``."""
-        return self._decorate("ack", fn)
+    ack = acknowledge
+    """The same as ``acknowledge``."""
 
     @overload
     def tail(self, fn: Function) -> Function: ...

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 
 from burler.call import gives_nothing, may_emit, place_of, wanted
 from burler.declare.spec import UserFunction
@@ -17,27 +17,42 @@ from burler.errors import DeclarationError
 
 
 @dataclass(frozen=True, slots=True)
-class Hook:
-    """One kind of function.
+class Row:
+    """What may be said of a stream: a function, or an option.
 
     Attributes:
-        name: as a decorator, and as a method of a class.
-        parameters: what it may ask for.
+        name: of the decorator or the option; in a class, of the method or attribute.
         field: of ``StreamSpec``, where that is not the name.
-        fault: what is wrong with a function, seen from its code, and the cure; "" for nothing.
-        of_leader: it belongs to the stream in whose run rows come: none that hangs on another one has it.
+        called: in errors, where that is not the name.
+        needs: what must be said of the stream as well.
+        of_leader: it belongs to the stream in whose run rows come: none that hangs on another one has it, or (where
+            this is "emitted_by") none that another one's function gives.
     """
 
     name: str
-    parameters: tuple[str, ...]
+    _: KW_ONLY
     field: str = ""
-    fault: Callable[[Any], str] = lambda fn: ""
-    of_leader: bool = False
+    called: str = ""
+    needs: tuple[str, ...] = ()
+    of_leader: bool | Literal["emitted_by"] = False
 
     @property
     def part(self) -> str:
         """The field of ``StreamSpec``."""
         return self.field or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Hook(Row):
+    """One kind of function.
+
+    Attributes:
+        parameters: what it may ask for.
+        fault: what is wrong with a function, seen from its code, and the cure; "" for nothing.
+    """
+
+    parameters: tuple[str, ...]
+    fault: Callable[[Any], str] = lambda fn: ""
 
     def function(self, fn: Any, what: str = "") -> UserFunction:
         """A function, once its parameters are known to be ours; ``what`` it is, for the error.

@@ -5,15 +5,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-import traceback
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from burler.call import short_path
 from burler.declare.classes import Stream, register_class
 from burler.declare.registry import Registry
 from burler.errors import BurlerError, DeclarationError
+from burler.logs import broken_import
 
 
 def load_streams(registry: Registry, name: str, *, namespace: Mapping[str, Any], place: str) -> None:
@@ -50,15 +49,12 @@ def load_streams(registry: Registry, name: str, *, namespace: Mapping[str, Any],
 
 
 def _absolute(name: str, namespace: Mapping[str, Any], call: str) -> str:
-    if not name.startswith("."):
-        return name
-    package = namespace.get("__package__")
-    if not package:
-        raise DeclarationError(f"{call}: this file is in no package; give the whole name.")
+    package = namespace.get("__package__") or ""
     try:
         return importlib.util.resolve_name(name, package)
     except ImportError:
-        raise DeclarationError(f"{call}: more dots than packages above '{package}'; give the whole name.") from None
+        fact = f"there are more dots than packages above '{package}'" if package else "this file is in no package"
+        raise DeclarationError(f"{call}: {fact}; give the whole name.") from None
 
 
 def _import(name: str, call: str) -> ModuleType:
@@ -67,22 +63,10 @@ def _import(name: str, call: str) -> ModuleType:
         return importlib.import_module(name)
     except BurlerError:
         raise
-    except ModuleNotFoundError as error:
-        if error.name and f"{name}.".startswith(f"{error.name}."):
-            raise DeclarationError(f"{call}: there is no module '{error.name}'.") from None
-        raise _broken(name, error, call) from error
     except (Exception, SystemExit) as error:
-        raise _broken(name, error, call) from error
-
-
-def _broken(name: str, error: BaseException, call: str) -> DeclarationError:
-    text = str(error).partition("\n")[0]
-    if isinstance(error, SyntaxError):
-        text, where = error.msg, f"{short_path(error.filename or '?')}:{error.lineno}"
-    else:
-        frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<frozen")]
-        where = f"{short_path(frames[-1].filename)}:{frames[-1].lineno}"
-    return DeclarationError(f"{call}: module '{name}' fails to import ({where}): {type(error).__name__}: {text}")
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
+            raise DeclarationError(f"{call}: there is no module '{error.name}'.") from None
+        raise DeclarationError(f"{call}: module '{name}' {broken_import(error)}") from error
 
 
 def _below(module: ModuleType, call: str) -> Iterator[ModuleType]:

@@ -6,14 +6,14 @@ in ``StreamOptions`` and in ``Stream``, which type checkers and editors read, an
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, Protocol, TypedDict
 
-from burler.declare.hooks import HOOKS
+from burler.call import takes_one
+from burler.declare.hooks import HOOKS, Row
 from burler.declare.spec import BAD_RECORD_POLICIES
 from burler.declare.strategies import KNOWN, Strategy, parse_strategy
 from burler.errors import DeclarationError
@@ -103,42 +103,26 @@ class StreamOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class Option(Row):
     """One option.
 
     Attributes:
-        name: under which it is given; in a class, the attribute.
         takes: what a value must be, in words.
         fits: whether a value is that.
         words: the words that it may be, in place of both.
         make: what the spec holds of such a value; it is given the place, too.
         null: None says nothing of it.
-        field: of ``StreamSpec``, where that is not the name.
         argument: of the hook's decorator, and the hook: it is given there, and with no other decorator.
-        called: in errors, where that is not the name.
-        needs: what must be said of the stream as well.
-        of_leader: it belongs to the stream in whose run rows come: none that hangs on another one has it, or (where
-            this is "emitted_by") none that another one's function gives.
         foreign: what other frameworks call it, where that is no other word for anything else.
     """
 
-    name: str
     takes: str = ""
     fits: Callable[[Any], bool] = lambda given: True
     words: tuple[str, ...] = ()
     make: Callable[[Any, str], Any] = lambda given, where: given
     null: bool = True
-    field: str = ""
     argument: tuple[str, str] = ("", "")
-    called: str = ""
-    needs: tuple[str, ...] = ()
-    of_leader: bool | Literal["emitted_by"] = False
     foreign: tuple[str, ...] = ()
-
-    @property
-    def part(self) -> str:
-        """The field of ``StreamSpec``."""
-        return self.field or self.name
 
     def read(self, given: Any, where: str) -> Any:
         """What the spec holds of a value.
@@ -174,16 +158,7 @@ def _is_lookback(given: Any) -> bool:
 
 
 def _names_partitions(given: Any) -> bool:
-    """A field, or a plain function that takes one argument."""
-    if isinstance(given, str) or not callable(given) or isinstance(given, type):
-        return _is_text(given)
-    try:
-        inspect.signature(given).bind({})
-    except TypeError:
-        return False
-    except ValueError:
-        pass  # made in C, as operator.itemgetter("id"); it shows at its first call
-    return not (inspect.iscoroutinefunction(given) or inspect.isgeneratorfunction(given))
+    return _is_text(given) or (takes_one(given) and not isinstance(given, type))
 
 
 def _several(given: Any, where: str) -> tuple[Any, ...]:

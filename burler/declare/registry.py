@@ -32,6 +32,7 @@ _CALLED = {
     **{part: f"{hook.name} function" for part, hook in _HOOKS.items()},
     "fixed_metadata": "metadata mapping",
 }
+_SEALING = threading.Lock()  # of any tap: a registry can be pickled
 _FIELDS = {one.name for one in fields(StreamSpec)}
 
 
@@ -68,17 +69,8 @@ class Registry:
     def __init__(self) -> None:
         self.streams: dict[str, Declared] = {}
         self._sealed: dict[str, StreamSpec] | None = None
-        self._lock = threading.Lock()
         self.functions: dict[str, UserFunction | None] = dict.fromkeys(OF_TAP)
         self.classes: set[type] = set()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is declared, for another process: no lock."""
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
 
     def set_function(self, name: str, function: UserFunction) -> None:
         """A function of the tap itself (``client`` or ``discover``); one of each."""
@@ -199,7 +191,7 @@ class Registry:
         Raises:
             DeclarationError: all that does not fit together, one line each.
         """
-        with self._lock:
+        with _SEALING:
             if self._sealed is None:
                 gaps: list[str] = []
                 specs = {name: self._spec(name, gaps) for name in self.streams}

@@ -6,11 +6,11 @@ the last. A strategy of your own is any object with ``is_due(since)``.
 
 from __future__ import annotations
 
-import inspect
 import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from burler.call import takes_one
 from burler.errors import DeclarationError
 from burler.numbers import is_count, is_measure
 from burler.suggest import did_you_mean
@@ -127,93 +127,57 @@ _BY_NAME: dict[str, Strategy] = {
     "manual": Manual(),
 }
 KNOWN = "end_of_sync, every_n(count), every_seconds(seconds), on_page, manual"
-_MOST_DIGITS = 18  # what a count of 64 bits can hold; as seconds, longer than there are any
+_MOST_SECONDS = 10**18  # longer than there are any
 # Text, since to make patterns of them takes longer than most imports, and few taps need any.
-_COUNT = r"every_(?:n\(([0-9][0-9_]*)\)|([0-9][0-9_]*))"
+_COUNT = r"every_(?:n\(([0-9][0-9_]{0,24})\)|([0-9][0-9_]{0,24}))"
 _SECONDS = r"every_seconds\(([^()]*)\)"
 _MEANT_SECONDS = r"every_?([0-9.]+)_?s(?:ec(?:ond)?s?)?|every_(?:s|sec|second)\(([0-9.]+)\)"
 
 
-def parse_strategy(given: Any, place: str) -> Strategy:
+def parse_strategy(given: Any, where: str) -> Strategy:
     """``end_of_sync`` (or ``end_of_stream``), ``every_n(352)`` (or ``every_100``), ``every_seconds(30)``, ``on_page``,
     ``manual``, one of the types above, or an object of the author's with ``is_due``.
 
     Raises:
         DeclarationError: anything else, with the nearest known spelling.
     """
-    if isinstance(given, str):
-        return _parse_text(given, place)
-    if isinstance(given, EveryN):
-        if not is_count(given.count, 1):
-            raise DeclarationError(f"{place}: bookmark_strategy {given!r:.60}: the count must be 1 or more.")
-        return given
-    if isinstance(given, EverySeconds):
-        _check_seconds(given.seconds, f"{place}: bookmark_strategy {given!r:.60}")
-        return given
-    if isinstance(given, type) and hasattr(given, "is_due"):
+    what = f"{where}: bookmark_strategy {given!r:.60}"
+    strategy: Any = _parse_text(given, what) if isinstance(given, str) else given
+    if not hasattr(strategy, "is_due"):
+        hint = "" if given is None or isinstance(given, int | float) else " An object needs a method is_due(since)."
+        raise DeclarationError(f"{what} is unknown.{hint} Known: {KNOWN}.")
+    if isinstance(strategy, type):
+        raise DeclarationError(f"{what} is a class; it needs an object: {strategy.__name__}(...).")
+    if isinstance(strategy, EveryN) and not is_count(strategy.count, 1):
+        raise DeclarationError(f"{what}: the count must be 1 or more.")
+    seconds = strategy.seconds if isinstance(strategy, EverySeconds) else 1
+    if not is_measure(seconds) or not 0 < seconds < _MOST_SECONDS:
+        shown = f"{seconds:g}" if isinstance(seconds, float) else repr(seconds)[:60]
+        raise DeclarationError(f"{what}: the seconds must be more than 0, and finite, not {shown}.")
+    if not takes_one(strategy.is_due):
         raise DeclarationError(
-            f"{place}: bookmark_strategy is the class {given.__name__}; it needs an object: {given.__name__}(...)."
+            f"{what}: its is_due must be a plain method with one argument. Write def is_due(self, since): return "
+            "since.rows >= 500"
         )
-    if hasattr(given, "is_due"):
-        return _of_the_author(given, place)
-    hint = "" if given is None or isinstance(given, int | float) else " An object needs a method is_due(since)."
-    raise DeclarationError(f"{place}: bookmark_strategy {given!r:.60} is unknown.{hint} Known: {KNOWN}.")
+    if not isinstance(getattr(strategy, "needs_order", False), bool):
+        raise DeclarationError(f"{what}: its needs_order must be True or False: an attribute or a property.")
+    checked: Strategy = strategy
+    return checked
 
 
-def _parse_text(text: str, place: str) -> Strategy:
+def _parse_text(text: str, what: str) -> Strategy:
     spelled = re.sub(r"[\s_]+", "_", re.sub(r"\s*([()])\s*", r"\1", text.strip()))
     if spelled in _BY_NAME:
         return _BY_NAME[spelled]
-    where = f"{place}: bookmark_strategy {text!r:.60}"
     if found := re.fullmatch(_COUNT, spelled):
-        digits = (found[1] or found[2]).replace("_", "").lstrip("0")
-        if len(digits) > _MOST_DIGITS:
-            raise DeclarationError(f"{where}: no run has so many rows; the count has {len(digits)} digits.")
-        if not digits:
-            raise DeclarationError(f"{where}: the count must be 1 or more.")
-        return EveryN(int(digits))
+        return EveryN(int((found[1] or found[2]).replace("_", "")))
     if found := re.fullmatch(_SECONDS, spelled):
-        return EverySeconds(_seconds(found[1], where))
+        try:
+            seconds = float(found[1])
+        except ValueError:
+            raise DeclarationError(f"{what}: seconds are a number like 30 or 0.5, not {found[1]!r:.60}.") from None
+        return EverySeconds(int(seconds) if 0 < seconds < _MOST_SECONDS and seconds.is_integer() else seconds)
+    hint = did_you_mean(spelled, [*_BY_NAME, "every_n(1000)", "every_seconds(30)"])
     if found := re.fullmatch(_MEANT_SECONDS, spelled):
         hint = f" Did you mean 'every_seconds({found[1] or found[2]})'?"
-    else:
-        known = [*_BY_NAME, "every_n(1000)", "every_seconds(30)"]
-        hint = did_you_mean(spelled, known)
-    raise DeclarationError(f"{where} is unknown.{hint} Known: {KNOWN}.")
-
-
-def _seconds(text: str, where: str) -> float:
-    if len(text) > _MOST_DIGITS + 2:  # a sign and a point
-        raise DeclarationError(f"{where}: seconds are a number like 30 or 0.5, not {len(text)} characters.")
-    try:
-        seconds = float(text)
-    except ValueError:
-        raise DeclarationError(f"{where}: seconds are a number like 30 or 0.5, not {text!r}.") from None
-    _check_seconds(seconds, where)
-    return int(seconds) if seconds.is_integer() else seconds
-
-
-def _check_seconds(seconds: Any, where: str) -> None:
-    if not is_measure(seconds) or not 0 < seconds < 10**_MOST_DIGITS:
-        shown = f"{seconds:g}" if isinstance(seconds, float) else repr(seconds)[:60]
-        raise DeclarationError(f"{where}: the seconds must be more than 0, and finite, not {shown}.")
-
-
-def _of_the_author(given: Any, place: str) -> Strategy:
-    """An object of the author's, once its ``is_due`` can be called with what the engine gives."""
-    what = f"{place}: bookmark_strategy {type(given).__name__}"
-    cure = "Write def is_due(self, since): return since.rows >= 500"
-    if not callable(given.is_due):
-        raise DeclarationError(f"{what}: its is_due is no method. {cure}")
-    if inspect.iscoroutinefunction(given.is_due) or inspect.isgeneratorfunction(given.is_due):
-        raise DeclarationError(f"{what}: its is_due must be a plain method. {cure}")
-    try:
-        inspect.signature(given.is_due).bind(Since(0, 0.0, 0))
-    except TypeError:
-        raise DeclarationError(f"{what}: its is_due must take one argument, since. {cure}") from None
-    except ValueError:
-        pass  # made in C; it shows at its first call
-    if not isinstance(getattr(given, "needs_order", False), bool):
-        raise DeclarationError(f"{what}: its needs_order must be True or False: an attribute or a property.")
-    strategy: Strategy = given
-    return strategy
+    raise DeclarationError(f"{what} is unknown.{hint} Known: {KNOWN}.")

@@ -309,12 +309,7 @@ class Tap:
 
 
 def tap(
-    name: Any,
-    config_spec: ConfigSpec = None,
-    *,
-    version: str | None = None,
-    description: str = "",
-    **unknown: Never,
+    name: Any, config_spec: ConfigSpec = None, *, version: str | None = None, description: str = "", **unknown: Never
 ) -> Tap:
     """A new :class:`Tap`.
 
@@ -375,29 +370,22 @@ def _client_from(given: Any, *, tap_name: str, place: str) -> UserFunction:
     if not callable(given):
         return UserFunction(lambda: given, (), place)
     try:
-        parameters: Any = inspect.signature(given).parameters
+        parameters = list(inspect.signature(given).parameters.values())
     except ValueError:
-        parameters = None
-    if parameters is None or "config" in parameters or not _needed(parameters):
+        parameters = []
+    named = [one for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
+    needed = [one.name for one in named if one.default is one.empty]
+    if not needed or "config" in {one.name for one in named}:
         return replace(OF_TAP["client"].function(given, "the client"), place=place)
 
     def make(config: dict[str, Any]) -> Any:
-        missing = [name for name in _needed(parameters) if name not in config]
+        missing = [name for name in needed if name not in config]
         if missing:
             how = ", ".join(f"'{name}' ({variable_of(tap_name, (name,))})" for name in missing)
             raise ConfigError(f"{tap_name}: the client ({place}) needs {how}. Put it into the --config file.")
-        takes = {name for name, one in parameters.items() if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)}
-        return given(**{name: value for name, value in config.items() if name in takes})
+        return given(**{one.name: config[one.name] for one in named if one.name in config})
 
     return UserFunction(make, ("config",), place)
-
-
-def _needed(parameters: Any) -> list[str]:
-    return [
-        name
-        for name, one in parameters.items()
-        if one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
-    ]
 
 
 def _name_from(file: str | None, module: str) -> str:

@@ -414,7 +414,7 @@ def misspelt(tap):
         (
             interval_of_a_substream,
             "has new_record_polling_interval_ms and max_full_table_age_seconds, but its rows come in the run of 'top'",
-            "Set them on that stream, or leave them out.",
+            "Set it on that stream, or leave it out.",
         ),
         (misspelt, "has no schema. Did you mean 'aaa'?", "Add tap.schema('aab', burler.json_file(...))."),
     ],
