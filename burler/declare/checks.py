@@ -72,16 +72,14 @@ def _of_init(spec: StreamSpec) -> Iterator[str]:
     if gives is None or gives.owner is None:
         return
     try:
-        parameters = inspect.signature(gives.owner).parameters.values()
-    except (TypeError, ValueError):
-        return
-    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [one.name for one in parameters if one.default is one.empty and one.kind not in loose]
-    if needed:
+        inspect.signature(gives.owner).bind()
+    except TypeError as error:
         yield (
-            f"class {gives.owner.__name__} can't be made: its __init__ asks for '{needed[0]}'. It takes no arguments; "
-            "methods ask for client and config by name."
+            f"class {gives.owner.__name__} can't be made: {error}. Its __init__ takes no arguments; methods ask for "
+            "client and config by name."
         )
+    except ValueError:
+        pass  # made in C
 
 
 def _of_leaders(spec: StreamSpec, specs: Specs) -> Iterator[str]:
@@ -139,20 +137,19 @@ def _of_line(spec: StreamSpec, specs: Specs) -> Iterator[str]:
 def _of_parameters(spec: StreamSpec, specs: Specs) -> Iterator[str]:
     """Parameters that nothing is given for in this stream."""
     name, first = spec.tap_stream_id, line_of(spec, specs)[-1]
-    lacking = {}
-    if not spec.parent:
-        lacking["parent"] = f"it has none. Say of which stream: @tap.sync({name!r}, parent=...)."
-    if first.partitions is None:
-        lacking["partition"] = f"there are no partitions. Add @tap.partitions({first.tap_stream_id!r})."
-    if not any(one.parent == name for one in specs.values()):
-        cure = f"Leave out the parameter, or declare one: @tap.sync('notes', parent={name!r})."
-        lacking["children"] = f"it has no substreams. {cure}"
+    has_children = any(one.parent == name for one in specs.values())
+    lacking = {
+        "parent": not spec.parent and f"it has none. Say of which stream: @tap.sync({name!r}, parent=...).",
+        "partition": not first.partitions and f"there are no partitions. Add @tap.partitions({first.tap_stream_id!r}).",
+        "children": not has_children
+        and f"it has no substreams. Leave out the parameter, or declare one: @tap.sync('notes', parent={name!r}).",
+    }
     for hook in ("sync", "bookmark", "post_transform"):
         function: UserFunction | None = getattr(spec, hook)
-        for parameter in function.names if function else ():
-            if function and parameter in lacking:
-                place = "" if function.place == spec.place else f" ({function.place})"
-                yield f"its {hook} function{place} asks for '{parameter}', but {lacking[parameter]}"
+        if function is not None:
+            place = "" if function.place == spec.place else f" ({function.place})"
+            asked = (one for one in function.names if lacking.get(one))
+            yield from (f"its {hook} function{place} asks for '{one}', but {lacking[one]}" for one in asked)
 
 
 def _of_rows(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any]) -> Iterator[str]:
@@ -174,6 +171,7 @@ def _of_rows(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any]) -> Iterat
         "tail": f"no tail function. Add @tap.tail({name!r})",
         "sync": f"no sync function, whose rows stream.catch_up() gives. Add @tap.sync({name!r})",
         "parent": "no parent. Say of which stream: parent=...",
+        "replication_key": "no replication_key. Add one",
         "retry_sync_on": "nothing says on which error it is begun anew. Add retry_sync_on=TimeoutError (an exception "
         "class, or several)",
     }
@@ -196,8 +194,8 @@ def _listed(rows: Iterable[Row], spec: StreamSpec) -> str:
     shown = []
     for row in rows:
         value = getattr(spec, row.part, None)
-        is_function = isinstance(value, UserFunction)
-        shown.append(f"a {row.name} function ({value.place})" if is_function else row.called or row.name)
+        place = value.place if isinstance(value, UserFunction) else None
+        shown.append(f"a {row.name} function ({place})" if place else row.called or row.name)
     return " and ".join(shown)
 
 
@@ -225,15 +223,12 @@ def _of_method(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any]) -> Iter
         elif isinstance(known, Mapping) and field not in known and not _MAY_ADD & set(schema):
             shown = ", ".join(map(str, known)) or "none"
             yield f"resumable_by '{field}' is not in the schema.{did_you_mean(field, known)} Its fields: {shown}."
-    if spec.rollup and spec.parent:
-        first = line_of(spec, specs)[-1]
-        if not spec.replication_key or spec.bookmark_key is None:
-            yield "rollup reads its first stream from where this one stands, so it needs a replication_key. Add one."
-        elif first.bookmark_key is None and not first.is_pattern and first is not spec:
-            yield (
-                f"rollup sets back the bookmark of '{first.tap_stream_id}', which keeps none and is read whole each "
-                "time. Leave out rollup."
-            )
+    first = line_of(spec, specs)[-1]
+    if spec.rollup and first.bookmark_key is None and not first.is_pattern and first is not spec:
+        yield (
+            f"rollup sets back the bookmark of '{first.tap_stream_id}', which keeps none and is read whole each time. "
+            "Leave out rollup."
+        )
 
 
 def line_of(spec: StreamSpec, specs: Specs) -> list[StreamSpec]:

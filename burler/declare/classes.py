@@ -109,9 +109,7 @@ def register_class(registry: Registry, cls: type, *, name: str | None = None, **
             '{"notes": {"key_properties": "id"}}.'
         )
     for stream, beside in emits.items():
-        registry.declare_options(stream, {"emitted_by": names[0], **beside}, place=place)
-    for stream in (*names, *emits):
-        registry.streams[stream].module_file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+        registry.declare_options(stream, {"emitted_by": names[0], **beside}, place=place, file=_file(cls))
     return names
 
 
@@ -160,7 +158,7 @@ def _register(
         and (_is_method(value) or not (name == "schema" or (name == "metadata" and isinstance(value, Mapping))))
     }
     options = {name: getattr(cls, name) for name in OPTIONS if hasattr(cls, name) and name not in methods}
-    registry.declare_options(stream, {**options, **more}, place=place, known=tuple(OPTIONS))
+    registry.declare_options(stream, {**options, **more}, place=place, file=_file(cls), known=tuple(OPTIONS))
     for name in HOOKS:
         if name in methods and name != but:
             function = method_of(cls, name, HOOKS[name].parameters)
@@ -179,6 +177,10 @@ def _place(cls: type) -> str:
         return f"{short_path(inspect.getsourcefile(cls) or '')}:{inspect.findsource(cls)[1] + 1}"
     except (OSError, TypeError, SyntaxError, RecursionError):
         return caller().place
+
+
+def _file(cls: type) -> str | None:
+    return getattr(sys.modules.get(cls.__module__), "__file__", None)
 
 
 def _names(cls: type, name: str | None, place: str) -> tuple[str, ...]:

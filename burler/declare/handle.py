@@ -161,6 +161,5 @@ class StreamHandle:
         here = caller()
         if options.get("parent") is not None:
             raise DeclarationError(f"stream '{name}' ({here.place}): its parent is '{self.name}'; leave out parent=.")
-        self._registry.declare_options(name, {**options, "parent": self.name}, place=here.place)
-        self._registry.streams[name].module_file = here.file
+        self._registry.declare_options(name, {**options, "parent": self.name}, place=here.place, file=here.file)
         return StreamHandle(self._registry, name, of=self._of)

@@ -48,11 +48,12 @@ class Hook(Row):
 
     Attributes:
         parameters: what it may ask for.
-        fault: what is wrong with a function, seen from its code, and the cure; "" for nothing.
+        fault: what is wrong, in words with the cure, with a function that ``is_wrong``, seen from its code.
     """
 
     parameters: tuple[str, ...]
-    fault: Callable[[Any], str] = lambda fn: ""
+    fault: str = ""
+    is_wrong: Callable[[Any], bool] = lambda fn: False
 
     def function(self, fn: Any, what: str = "") -> UserFunction:
         """A function, once its parameters are known to be ours; ``what`` it is, for the error.
@@ -68,39 +69,16 @@ class Hook(Row):
         Raises:
             DeclarationError: with the cure.
         """
-        if fault := self.fault(function.fn):
-            raise DeclarationError(f"stream '{stream}' ({function.place}): its {self.name} function {fault}")
+        if self.is_wrong(function.fn):
+            raise DeclarationError(f"stream '{stream}' ({function.place}): its {self.name} function {self.fault}")
 
 
-def _gives(fault: str) -> Callable[[Any], str]:
-    return lambda fn: fault if gives_nothing(fn) else ""
-
-
-def _of_tail(fn: Any) -> str:
-    if not gives_nothing(fn) or may_emit(fn):
-        return ""
-    return (
-        "gives nothing, so no row would come. Yield the rows; where something that it calls emits them, return what "
-        "that gives."
-    )
-
-
-def _of_wake(fn: Any) -> str:
-    if any(map(inspect.isgeneratorfunction, (fn, inspect.unwrap(fn), vars(type(fn)).get("__call__")))):
-        return ""
-    return (
-        "has no 'yield', so it would call nobody. Yield once when it is subscribed, and each time the stream should be "
-        "polled."
-    )
-
-
-def _runs_at_once(fn: Any) -> str:
-    if not inspect.isgeneratorfunction(inspect.unwrap(fn)):
-        return ""
-    return "has a 'yield', so a call would run nothing of it. Leave out the yield."
+def _is_generator(fn: Any) -> bool:
+    return any(map(inspect.isgeneratorfunction, (fn, inspect.unwrap(fn), vars(type(fn)).get("__call__"))))
 
 
 _RUN = ("client", "config", "state", "catalog", "stream")
+_AT_ONCE = ("has a 'yield', so a call would run nothing of it. Leave out the yield.", _is_generator)
 _ROWS = (
     Hook("sync", (*_RUN, "parent", "partition")),
     Hook("bookmark", ("record", "state", "stream", "children", "partition")),
@@ -109,22 +87,34 @@ _ROWS = (
     Hook(
         "post_transform",
         ("record", "stream", "state", "client", "config", "partition"),
-        fault=_gives("returns nothing, so no row would come. Give the row back: return record."),
+        "returns nothing, so no row would come. Give the row back: return record.",
+        gives_nothing,
     ),
     Hook(
         "partitions",
         _RUN,
-        fault=_gives("gives nothing, so no row would come. Yield a dict for each: yield {'account': account}."),
+        "gives nothing, so no row would come. Yield a dict for each: yield {'account': account}.",
+        gives_nothing,
         of_leader=True,
     ),
-    Hook("tail", _RUN, fault=_of_tail, of_leader=True),
-    Hook("wake", ("client", "config", "stream"), fault=_of_wake, of_leader=True),
-    Hook("acknowledge", ("bookmark", "state", "stream", "client", "config"), fault=_runs_at_once),
     Hook(
-        "setup_retry",
-        ("client", "config", "stream", "error", "retry", "partition", "parent", "state"),
-        fault=_runs_at_once,
+        "tail",
+        _RUN,
+        "gives nothing, so no row would come. Yield the rows; where something that it calls emits them, return what "
+        "that gives.",
+        lambda fn: gives_nothing(fn) and not may_emit(fn),
+        of_leader=True,
     ),
+    Hook(
+        "wake",
+        ("client", "config", "stream"),
+        "has no 'yield', so it would call nobody. Yield once when it is subscribed, and each time the stream should be "
+        "polled.",
+        lambda fn: not _is_generator(fn),
+        of_leader=True,
+    ),
+    Hook("acknowledge", ("bookmark", "state", "stream", "client", "config"), *_AT_ONCE),
+    Hook("setup_retry", ("client", "config", "stream", "error", "retry", "partition", "parent", "state"), *_AT_ONCE),
 )
 HOOKS = {hook.name: hook for hook in _ROWS}
 """Those of a stream, by name."""

@@ -172,14 +172,12 @@ def _path(given: Any, where: str) -> tuple[str, ...]:
         raise DeclarationError(f"{where}: {error}.") from None
 
 
-def stream_name(named: Any) -> Any:
+def stream_name(named: Any, where: str = "") -> Any:
     """The name of a stream that is given as text, as its handle or as its class (``CallNotes`` is call_notes)."""
-    if isinstance(named, str):
-        return named
-    name = getattr(named, "name", None)
-    if isinstance(name, str):
+    name = named if isinstance(named, str) else getattr(named, "name", None)
+    if isinstance(name, str) or not isinstance(named, type):
         return name
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", named.__name__).lower() if isinstance(named, type) else named
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", named.__name__).lower()
 
 
 def _switch(name: str, **more: Any) -> Option:
@@ -190,14 +188,8 @@ def _field(name: str, **more: Any) -> Option:
     return Option(name, "a field's name", _is_text, **more)
 
 
-def _stream(name: str, foreign: tuple[str, ...] = ()) -> Option:
-    return Option(
-        name,
-        "a stream's name",
-        lambda given: _is_text(stream_name(given)),
-        make=lambda given, where: stream_name(given),
-        foreign=foreign,
-    )
+def _stream(name: str, **more: Any) -> Option:
+    return Option(name, "a stream's name", lambda given: _is_text(stream_name(given)), make=stream_name, **more)
 
 
 def _count(name: str, least: int, most: int, unit: str = "", such: str = "", **more: Any) -> Option:
@@ -262,7 +254,7 @@ _ROWS = (
     ),
     _count("max_retries", 0, 1_000_000, needs=("retry_sync_on",)),
     _count("workers", 1, 1000, needs=("partitions",)),  # each is a thread
-    _switch("rollup", needs=("parent",)),
+    _switch("rollup", needs=("parent", "replication_key", "bookmark")),
     _switch("versions"),
     Option("on_bad_record", words=BAD_RECORD_POLICIES),
     _switch("check_constraints"),

@@ -33,6 +33,7 @@ _CALLED = {
     "fixed_metadata": "metadata mapping",
 }
 _SEALING = threading.Lock()  # of any tap: a registry can be pickled
+_ANY = options_of()
 _FIELDS = {one.name for one in fields(StreamSpec)}
 
 
@@ -152,9 +153,19 @@ class Registry:
             )
 
     def declare_options(
-        self, stream: str, options: Mapping[str, Any], *, place: str, known: Sequence[str] = options_of()
+        self,
+        stream: str,
+        options: Mapping[str, Any],
+        *,
+        place: str,
+        file: str | None = None,
+        known: Sequence[str] = _ANY,
     ) -> None:
-        """Note a stream and its options; ``known``: those that may be given here.
+        """Note a stream and its options.
+
+        Args:
+            file: of the module that speaks, which relative references of a schema count from.
+            known: the options that may be given here.
 
         Raises:
             DeclarationError: see ``read_options``; an option that was given before.
@@ -166,6 +177,7 @@ class Registry:
             self.declare(stream, part, value, place=place)
         declared = self.streams.setdefault(stream, Declared())
         declared.place = declared.place or place
+        declared.module_file = file or declared.module_file
 
     def check_open(self, place: str) -> None:
         """Refuse what is declared while the tap is running."""

@@ -118,8 +118,7 @@ class Tap:
             self._registry.classes.add(stream)
             register_class(self._registry, stream, **options)
             return stream
-        self._registry.declare_options(stream, options, place=here.place)
-        self._registry.streams[stream].module_file = here.file
+        self._registry.declare_options(stream, options, place=here.place, file=here.file)
         return StreamHandle(self._registry, stream, of=self.name)
 
     def bookmark(self, stream: str = NOT_GIVEN) -> Callable[[Function], Function]:

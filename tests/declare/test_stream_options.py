@@ -506,10 +506,13 @@ KEYED = {"replication_key": "at"}
             "has retry_sync_on, but its rows come in the run of 'p'. Set it on that stream",
         ),
         ({"a": {**KEYED, "rollup": True}}, "has rollup, but no parent. Say of which stream"),
-        ({"p": KEYED, "a": {"parent": "p", "rollup": True}}, "so it needs a replication_key. Add one."),
+        (
+            {"p": KEYED, "a": {"parent": "p", "rollup": True}},
+            "has rollup, but no replication_key. Add one",
+        ),
         (
             {"p": KEYED, "a": {**KEYED, "parent": "p", "rollup": True, "replication_method": "FULL_TABLE"}},
-            "so it needs a replication_key",
+            "has rollup, but keeps no bookmark: it is FULL_TABLE",
         ),
         (
             {"p": {}, "a": {**KEYED, "parent": "p", "rollup": True}},

@@ -275,7 +275,7 @@ def test_a_class_with_a_tail_function_alone_takes_no_arguments(tap):
             yield {"id": 1}
 
     (gap,) = gaps_of(tap)
-    assert "class A can't be made" in gap and "its __init__ asks for 'url'" in gap
+    assert "class A can't be made" in gap and "'url'. Its __init__ takes no arguments" in gap
 
 
 def test_a_tail_function_beside_a_sync_function_leaves_its_method(tap):
