@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
-from itertools import chain
 from typing import Any
 
 from burler.declare.hooks import HOOKS, Row
@@ -35,23 +34,17 @@ _APART = (
 """Parts that exclude each other, and why."""
 
 
-def gaps(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any], *, needs_schema: bool) -> list[str]:
+def gaps(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any], *, discovers: bool) -> list[str]:
     """What is wrong with one stream, seen from the whole; each gap with place and cure.
 
     Args:
         parts: what was said of the stream, by the fields of its spec; those of retries stand here singly.
-        needs_schema: False where discovery may give it, and where nobody syncs the stream, which is said already (its
-            name is likely misspelt, and a hint to give it a schema would lead astray).
+        discovers: the tap has a discover function, which may give schemas.
     """
-    found = chain(
-        _of_schema(spec, specs) if needs_schema else (),
-        _of_init(spec),
-        _of_leaders(spec, specs),
-        _of_line(spec, specs),
-        _of_parameters(spec, specs),
-        _of_rows(spec, specs, parts),
-        _of_method(spec, specs, parts),
-    )
+    found = [*_of_init(spec), *_of_leaders(spec, specs), *_of_line(spec, specs), *_of_parameters(spec, specs)]
+    found += [*_of_rows(spec, specs, parts), *_of_method(spec, specs, parts)]
+    if not discovers and parts.keys() & {"sync", "tail", "emitted_by"}:  # else its name is likely misspelt
+        found = [*_of_schema(spec, specs), *found]
     return [f"stream '{spec.tap_stream_id}' ({spec.place}): {text}" for text in found]
 
 
@@ -269,10 +262,3 @@ def no_client(specs: Iterable[StreamSpec], discover: UserFunction | None) -> lis
     if discover is not None and "client" in discover.names:
         asks.append(f"the discover function ({discover.place})")
     return [f"{who}: asks for 'client', but no @tap.client is declared." for who in asks]
-
-
-def no_function(stream: str, function: str, place: str, namespace: Mapping[str, Any]) -> str:
-    """The gap of a chain that names a function which its module does not have."""
-    functions = [key for key, value in namespace.items() if callable(value) and not key.startswith("_")]
-    hint = did_you_mean(function, functions)
-    return f"stream '{stream}' ({place}): there is no function '{function}' in this module.{hint}"

@@ -151,16 +151,12 @@ def _register(
 ) -> None:
     """Declare a stream by what a class says of it; ``but``: a part that is declared already."""
     raw = {name: _raw(cls, name) for name in HOOKS}
-    methods = {
-        name
-        for name, value in raw.items()
-        if value is not None
-        and (_is_method(value) or not (name == "schema" or (name == "metadata" and isinstance(value, Mapping))))
-    }
+    values = ("schema", "metadata") if isinstance(raw["metadata"], Mapping) else ("schema",)
+    methods = [name for name in HOOKS if raw[name] is not None and (name not in values or _is_method(raw[name]))]
     options = {name: getattr(cls, name) for name in OPTIONS if hasattr(cls, name) and name not in methods}
-    registry.declare_options(stream, {**options, **more}, place=place, file=_file(cls), known=tuple(OPTIONS))
-    for name in HOOKS:
-        if name in methods and name != but:
+    registry.declare_options(stream, {**options, **more}, place=place, file=_file(cls), beside=None)
+    for name in methods:
+        if name != but:
             function = method_of(cls, name, HOOKS[name].parameters)
             registry.declare(stream, HOOKS[name].part, function, place=function.place)
     if raw["metadata"] is not None and "metadata" not in methods:

@@ -91,13 +91,9 @@ def _declared_in(modules: list[ModuleType], registry: Registry) -> bool:
 
 
 def _is_stream(value: Any, module: ModuleType) -> bool:
-    return (
-        isinstance(value, type)
-        and issubclass(value, Stream)
-        and value is not Stream
-        and value.__module__ == module.__name__
-        and not value.__name__.startswith("_")
-    )
+    if not isinstance(value, type) or not issubclass(value, Stream) or value is Stream:
+        return False
+    return value.__module__ == module.__name__ and not value.__name__.startswith("_")
 
 
 def _is_base(cls: type[Stream]) -> bool:

@@ -299,27 +299,23 @@ OPTIONS = {option.name: option for option in _ROWS}
 _FOREIGN = {word: option.name for option in _ROWS for word in option.foreign} | {"schema_filepath": "schema"}
 
 
-def options_of(hook: str = "") -> tuple[str, ...]:
-    """The options that may be given beside a hook's function: those of any stream, and the hook's own."""
-    return tuple(name for name, option in OPTIONS.items() if option.argument[0] in ("", hook))
-
-
 def meant(name: str, known: Sequence[str], *, cutoff: float = 0.6) -> str | None:
     """What may have been meant by a name that is none of ``known``: another framework's word, or a misspelt one."""
     return _FOREIGN.get(name) or nearest(name, known, cutoff=cutoff)
 
 
-def read_options(where: str, options: Mapping[str, Any], *, stream: str, known: Sequence[str]) -> dict[str, Any]:
+def read_options(where: str, options: Mapping[str, Any], *, stream: str, beside: str | None) -> dict[str, Any]:
     """The options that were given, as fields of a spec (those of retries make one field when the tap is sealed).
 
     Args:
         where: begins each error.
-        known: the options that may be given here.
+        beside: the hook whose own options may be given, too; None: those of all.
 
     Raises:
         DeclarationError: an unknown option, or a value that it does not take.
     """
     read: dict[str, Any] = {}
+    known = [name for name, option in OPTIONS.items() if beside is None or option.argument[0] in ("", beside)]
     for name, value in options.items():
         if name not in known:
             near = meant(name, known)

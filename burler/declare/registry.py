@@ -8,7 +8,7 @@ all gaps at once, each with file:line.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -16,12 +16,13 @@ from burler.call import Caller, caller
 from burler.declare import checks
 from burler.declare.field import check_mapping
 from burler.declare.hooks import HOOKS, OF_TAP
-from burler.declare.options import OPTIONS, check_name, options_of, read_options
+from burler.declare.options import OPTIONS, check_name, read_options
 from burler.declare.spec import Retry, StreamSpec, UserFunction
 from burler.declare.strategies import EndOfSync, needs_order
 from burler.errors import DeclarationError
 from burler.schema.sources import as_source
 from burler.singer.metadata import FULL_TABLE, INCREMENTAL, LOG_BASED
+from burler.suggest import did_you_mean
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -33,7 +34,6 @@ _CALLED = {
     "fixed_metadata": "metadata mapping",
 }
 _SEALING = threading.Lock()  # of any tap: a registry can be pickled
-_ANY = options_of()
 _FIELDS = {one.name for one in fields(StreamSpec)}
 
 
@@ -45,6 +45,19 @@ class NamedFunction:
     name: str
     namespace: Mapping[str, Any]
     place: str
+
+    def find(self, stream: str) -> UserFunction:
+        """The function.
+
+        Raises:
+            DeclarationError: its module has none of that name, or it asks for what no sync function gets.
+        """
+        fn = self.namespace.get(self.name)
+        if fn is None:
+            functions = [key for key, value in self.namespace.items() if callable(value) and not key.startswith("_")]
+            fact = f"there is no function '{self.name}' in this module.{did_you_mean(self.name, functions)}"
+            raise DeclarationError(f"stream '{stream}' ({self.place}): {fact}")
+        return replace(HOOKS["sync"].function(fn, f"the sync function of '{stream}'"), place=self.place)
 
 
 @dataclass(slots=True)
@@ -102,7 +115,7 @@ class Registry:
             self.check_open(function.place)
             self.check_free(stream, hook.part, place=function.place)  # else its options would be told as given twice
             if options is not None:
-                self.declare_options(stream, options, place=function.place, known=options_of(hook.name))
+                self.declare_options(stream, options, place=function.place, beside=hook.name)
             self.declare(stream, hook.part, function, place=function.place)
             if hook.name == "schema":
                 self.streams[stream].module_file = here.file
@@ -153,26 +166,20 @@ class Registry:
             )
 
     def declare_options(
-        self,
-        stream: str,
-        options: Mapping[str, Any],
-        *,
-        place: str,
-        file: str | None = None,
-        known: Sequence[str] = _ANY,
+        self, stream: str, options: Mapping[str, Any], *, place: str, file: str | None = None, beside: str | None = ""
     ) -> None:
         """Note a stream and its options.
 
         Args:
             file: of the module that speaks, which relative references of a schema count from.
-            known: the options that may be given here.
+            beside: the hook whose function they are given with; None: a class, which may have those of all hooks.
 
         Raises:
             DeclarationError: see ``read_options``; an option that was given before.
         """
         self.check_open(place)
         check_name(stream, place)
-        read = read_options(f"stream '{stream}' ({place})", options, stream=stream, known=known)
+        read = read_options(f"stream '{stream}' ({place})", options, stream=stream, beside=beside)
         for part, value in read.items():
             self.declare(stream, part, value, place=place)
         declared = self.streams.setdefault(stream, Declared())
@@ -208,10 +215,8 @@ class Registry:
                 gaps: list[str] = []
                 specs = {name: self._spec(name, gaps) for name in self.streams}
                 for name, spec in specs.items():
-                    needs_schema = self.functions["discover"] is None and (
-                        self.has(name, "sync") or self.has(name, "tail")
-                    )
-                    gaps += checks.gaps(spec, specs, self.streams[name].parts, needs_schema=needs_schema)
+                    discovers = self.functions["discover"] is not None
+                    gaps += checks.gaps(spec, specs, self.streams[name].parts, discovers=discovers)
                 if self.functions["client"] is None:
                     gaps += checks.no_client(specs.values(), self.functions["discover"])
                 if gaps:
@@ -224,7 +229,11 @@ class Registry:
         parts, places = dict(declared.parts), declared.places
         place = places.get("sync") or places.get("tail") or declared.place or next(iter(places.values()))
         if isinstance(parts.get("sync"), NamedFunction):
-            parts["sync"] = _find(parts["sync"], name, gaps)
+            try:
+                parts["sync"] = parts["sync"].find(name)
+            except DeclarationError as error:
+                parts["sync"] = None
+                gaps.append(str(error))
         elif not parts.keys() & {"sync", "tail", "emitted_by"}:
             have = [_CALLED[slot].removesuffix(" function").removesuffix(" mapping") for slot in places]
             givers = [key for key, other in self.streams.items() if other.parts.keys() & {"sync", "tail"}]
@@ -244,19 +253,6 @@ class Registry:
             method_said="replication_method" in parts,
             **given,
         )
-
-
-def _find(named: NamedFunction, stream: str, gaps: list[str]) -> UserFunction | None:
-    """The function that a chain names, or a gap."""
-    fn = named.namespace.get(named.name)
-    if fn is None:
-        gaps.append(checks.no_function(stream, named.name, named.place, named.namespace))
-        return None
-    try:
-        return replace(HOOKS["sync"].function(fn, f"the sync function of '{stream}'"), place=named.place)
-    except DeclarationError as error:
-        gaps.append(str(error))
-        return None
 
 
 def _inherit(spec: StreamSpec, specs: dict[str, StreamSpec]) -> StreamSpec:

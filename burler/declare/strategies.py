@@ -120,12 +120,8 @@ def needs_order(strategy: Strategy) -> bool:
     return bool(getattr(strategy, "needs_order", False))
 
 
-_BY_NAME: dict[str, Strategy] = {
-    "end_of_sync": EndOfSync(),
-    "end_of_stream": EndOfSync(),
-    "on_page": OnPage(),
-    "manual": Manual(),
-}
+_BY_NAME: dict[str, Strategy] = {"end_of_sync": EndOfSync(), "on_page": OnPage(), "manual": Manual()}
+_BY_NAME["end_of_stream"] = _BY_NAME["end_of_sync"]
 KNOWN = "end_of_sync, every_n(count), every_seconds(seconds), on_page, manual"
 _MOST_SECONDS = 10**18  # longer than there are any
 # Text, since to make patterns of them takes longer than most imports, and few taps need any.

@@ -394,5 +394,4 @@ def _name_from(file: str | None, module: str) -> str:
     if base in ("", "__main__") and file:
         path = Path(file)
         base = path.parent.name if path.stem in ("__init__", "__main__") else path.stem
-    base = base.replace("_", "-").strip("-").lower() or "tap"
-    return base
+    return base.replace("_", "-").strip("-").lower() or "tap"
