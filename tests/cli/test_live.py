@@ -1,4 +1,4 @@
-"""A tail on a terminal: a table below the log; gone when the run is over."""
+"""A tail on a terminal: a table below the log, which fits; gone when the run is over."""
 
 from __future__ import annotations
 
@@ -203,3 +203,40 @@ def test_no_secret_is_on_the_terminal_nor_in_a_line_of_the_log(tmp_path: Path):
     terminal.over()
     terminal.close()
     assert SECRET[:8].encode() not in terminal.raw
+
+
+MANY = """
+    import burler
+    tap = burler.tap("tap-x")
+
+    def make(name, failing):
+        @tap.sync(name, key_properties="id", replication_key="id", order="asc", schema=SCHEMA)
+        def rows(stream):
+            if failing:
+                raise ValueError(chr(27) + "[2J no luck " * 30)
+            yield {"id": (stream.bookmark or 0) + 1}
+
+    for number in range(30):
+        make(f"a_stream_with_a_long_name_{number}", failing=number in (20, 25))
+    make(chr(27) + "[2J" + chr(13) + "Z" + chr(252) + "rich", failing=True)
+"""
+
+
+def test_the_table_fits_and_shows_the_worst_and_no_name_moves_the_cursor(tmp_path: Path):
+    terminal = Terminal(60, 12)
+
+    def table(lines: list[str]) -> list[str]:
+        """The table, once it is drawn with all streams."""
+        heads = [at for at, line in enumerate(lines) if line.startswith("tap-x: 31 streams, 3 failing, ")]
+        return lines[heads[-1] :] if heads else []
+
+    with tail(tmp_path, terminal, source=MANY, config={"new_record_polling_interval_ms": 200}):
+        shown = table(terminal.wait(lambda lines: len(table(lines)) > 9))
+    terminal.close()
+    assert len(shown) <= 12 and max(map(len, shown)) <= 60
+    assert shown[1].split()[:2] == ["stream", "status"] and set(shown[2]) == {"-"}
+    worst = [line.split("  ")[0] for line in shown[3:6]]
+    assert all(line.isascii() and line.isprintable() for line in shown)
+    assert any(line.startswith("\\x1b[2J\\x0dZ\\xfcrich") for line in shown[3:6]), worst
+    assert sum("retrying" in line for line in shown[3:6]) == 3, worst
+    assert any(line.startswith("... and ") and line.endswith(" more") for line in shown)

@@ -230,23 +230,6 @@ def test_what_killed_runs_left_behind_goes(tmp_path: Path):
     assert young.exists()
 
 
-def test_secrets_of_the_config_are_in_no_report(tmp_path: Path):
-    source = """
-    import burler
-    tap = burler.tap("tap-x", config_spec=["api_key"])
-    @tap.sync("rows", key_properties="id")
-    def rows(config):
-        raise ValueError("401 for key " + config["api_key"])
-        yield
-    tap.schema("rows", SCHEMA)
-    """
-    write_tap(tmp_path, source)
-    for name in ("report.json", "report.html"):
-        assert run(tmp_path, "--report", name, TAP_X_API_KEY="hush-hush-42").code == 1
-        text = (tmp_path / name).read_text()
-        assert "401 for key ***" in text and "hush" not in text
-
-
 # ---- files that can't be -------------------------------------------------------------------------
 
 

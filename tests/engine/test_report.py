@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from reportruns import ANY, Streams, streams_of
 
 from burler.errors import StreamError
 
-FAILURES = 1000
-"""Kept in a report, at the most (docs/reports.md)."""
+FAILURES, POINTS = 1000, 500
+"""Kept in a report, at the most (docs/reports.md): of a run, of a stream."""
 
 
 class Unprintable(Exception):
@@ -121,3 +122,106 @@ def test_no_secret_of_the_config_is_in_a_report_or_the_log(form: str):
     ended, text = run.run(form=form, password=secret)
     assert ended.code != 0 and "***" in text and "***" in ended.stderr
     assert not [part for part in (secret[:8], secret[-8:]) if part in text + ended.stderr]
+
+
+# ---- rounds of a tail -----------------------------------------------------------------------------
+
+
+def tail(run: Streams, rounds: int) -> dict[str, Any]:
+    return run.report(tail=True, tail_max_rounds=rounds, new_record_polling_interval_ms=1)
+
+
+def test_rounds_are_added_up_and_the_plot_has_points_for_all_of_them():
+    run = Streams()
+
+    @run.tap.sync("orders", key_properties="id", replication_key="id", order="asc", schema=ANY, resume="exclusive")
+    def orders(stream: Any) -> Any:
+        yield from ({"id": (stream.bookmark or 0) + n} for n in (1, 2, 3))
+
+    found = tail(run, 800)
+    (one,) = found["streams"]
+    assert {key: one[key] for key in ("status", "rows", "updated", "rounds", "bookmark_from", "bookmark_to")} == {
+        "status": "succeeded",
+        "rows": 2400,
+        "updated": 2400,
+        "rounds": 800,
+        "bookmark_from": None,
+        "bookmark_to": 2400,
+    }
+    assert found["totals"]["rows"] == 2400 and one["seconds"] < found["seconds"]
+    (series,) = found["series"]
+    assert 10 <= len(series["seconds"]) <= 501
+    assert (series["rows"][-1], series["bookmark"][-1]) == (2400, 2400)
+    assert max(b - a for a, b in zip(series["rows"], series["rows"][1:], strict=False)) < 2400 / 4
+
+
+def test_parts_that_fail_in_each_round_are_told_in_each_and_of_many_the_newest_stay():
+    """Where one stream fills the list another has room."""
+    run = Streams()
+    rounds: list[int] = []
+    run.tap.partitions("orders", key="part")(lambda: [{"part": n} for n in range(40)])
+
+    @run.tap.sync("orders", replication_key="id", schema=ANY)
+    def orders(partition: Any) -> Any:
+        if partition["part"] == 0:
+            rounds.append(1)
+        yield {"id": len(rounds)}
+        raise ValueError(f"round {len(rounds)}")
+
+    run.tap.partitions("users", key="part")(lambda: [{"part": 1}])
+
+    @run.tap.sync("users", replication_key="id", schema=ANY)
+    def users(partition: Any) -> Any:
+        yield {"id": 1}
+        if len(rounds) == 27:
+            raise ValueError("new")
+
+    found = streams_of(tail(run, 27))
+    assert found["orders"]["error_count"] == 27 * 40
+    kept = found["orders"]["errors"]
+    assert FAILURES - 1 <= len(kept) <= FAILURES
+    assert (kept[0]["message"], kept[-1]["message"]) == ("round 3", "round 27")
+    assert [one["message"] for one in found["users"]["errors"]] == ["new"]
+
+
+# ---- points over time: enough for a plot, and never more ----------------------------------------------
+
+
+def test_a_short_run_keeps_each_page_and_a_long_one_few_points_from_all_of_its_time():
+    run = Streams()
+    run.add("long", range(4000))
+
+    @run.tap.sync("short", replication_key="id", bookmark_strategy="manual", schema=ANY)
+    def short(stream: Any) -> Any:
+        for value in range(20):
+            time.sleep(0.002)
+            stream.save_bookmark(value)
+            yield [{"id": value}]
+
+    long, few = run.report(page_max_rows=1)["series"]
+    assert few["bookmark"][:21] == [None, *range(20)]
+    assert few["rows"][:21] == list(range(21))
+    seconds = long["seconds"]
+    assert POINTS // 10 < len(seconds) <= POINTS + 1
+    assert len(seconds) == len(long["rows"]) == len(long["bookmark"])
+    assert (long["rows"][0], long["rows"][-1], long["bookmark"][-1]) == (0, 3999, 3999)
+    assert seconds == sorted(seconds)
+
+
+@pytest.mark.nightly
+def test_many_streams_share_the_room_for_points():
+    """100,000 for all: what has come to its end is thinned as well. That many pages take long."""
+    run = Streams()
+    for number in range(210):
+        run.add(f"s{number}", range(490))
+    found = [len(one["seconds"]) for one in run.report(page_max_rows=1)["series"]]
+    assert sum(found) <= 100_600
+    assert min(found) >= 4
+
+
+def test_a_bookmark_of_a_megabyte_is_cut_and_the_newest_one_stays():
+    run = Streams()
+    run.add("a", [None, *(f"{number}" + "x" * 1_000_000 for number in range(5)), "y" * 1_000_000])
+    (series,) = run.report(page_max_rows=1)["series"]
+    assert series["bookmark"][-1][0] == "y"
+    assert max(map(len, filter(None, series["bookmark"]))) <= 204
