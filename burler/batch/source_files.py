@@ -105,10 +105,6 @@ class BatchFiles:
         """The rows as pages, as the stream that is running here wants them: for whoever has to see them."""
         return Rows(self, running())
 
-    def size_of(self, number: int) -> int | None:
-        """How many rows a file holds at the most, by the author's word."""
-        return self.size[number] if isinstance(self.size, tuple) else self.size
-
 
 def batch_files(
     urls: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
@@ -310,11 +306,11 @@ class SourceFile:
     """A file that is there and begins as it should.
 
     Attributes:
-        number: its place in ``BatchFiles.urls``.
+        rows: how many it has: as its footer counts them (Parquet), else at the most, by the author's word.
+        counted: as its footer counts them.
         size_bytes: as stored; None where its store does not say.
         columns: as its header or its schema has them; None where it has none (JSON lines, CSV without a header).
         keys: of JSON lines: the keys of the first row.
-        rows: as its footer counts them (Parquet).
         types: pyarrow's schema (Parquet, Arrow).
         codec: of Parquet's first column.
         may_be_names: of CSV without a header: its first row is the one name that it is said to have.
@@ -323,11 +319,11 @@ class SourceFile:
     """
 
     url: str
-    number: int
+    rows: int | None = None
+    counted: int | None = None
     size_bytes: int | None = None
     columns: tuple[str, ...] | None = None
     keys: tuple[str, ...] | None = None
-    rows: int | None = None
     types: Any = None
     codec: str | None = None
     line_end: str = "\n"
@@ -345,12 +341,13 @@ def checked(files: BatchFiles) -> list[SourceFile]:
         FileError: a file that is not there, is broken, or is not what it should be; with its name.
         MissingExtra: pyarrow, zstandard or the library of a store is not installed.
     """
+    sizes = files.size if isinstance(files.size, tuple) else [files.size] * len(files.urls)
     if not files.check:
-        return [SourceFile(url, number) for number, url in enumerate(files.urls)]
-    return [_checked(files, url, number) for number, url in enumerate(files.urls)]
+        return list(map(SourceFile, files.urls, sizes))
+    return [_checked(files, url, size) for url, size in zip(files.urls, sizes, strict=True)]
 
 
-def _checked(files: BatchFiles, url: str, number: int) -> SourceFile:
+def _checked(files: BatchFiles, url: str, size: int | None) -> SourceFile:
     name, options = location.shown(url), files.storage_options
     with _named(name), _opened(url, options) as raw:
         said: dict[str, Any] = {"size_bytes": size_of_url(url, options, OWN)}
@@ -362,7 +359,7 @@ def _checked(files: BatchFiles, url: str, number: int) -> SourceFile:
             said |= _of_lines(text) if files.format == "jsonl" else _of_csv(text, files)
             while text.stored_bytes < _STEP_BYTES and text.read1(_STEP_BYTES):  # a small file is looked at whole
                 pass
-    return SourceFile(url, number, **said)
+    return SourceFile(url, **{"rows": size, **said})
 
 
 def _opened(url: str, options: Mapping[str, Any]) -> BinaryIO:
@@ -460,7 +457,8 @@ def _of_columns(files: BatchFiles, opened: Any) -> dict[str, Any]:
     footer = read_footer(opened, files.format)
     names = tuple(footer.schema.names)
     check_names(names, ())
-    return {"columns": names, "rows": footer.rows, "types": footer.schema, "codec": footer.codec}
+    counted = {} if footer.rows is None else {"rows": footer.rows, "counted": footer.rows}
+    return {**counted, "columns": names, "types": footer.schema, "codec": footer.codec}
 
 
 def shown_name(file: SourceFile) -> str:

@@ -40,22 +40,12 @@ class Passed:
     @property
     def bookmark(self) -> Any:
         """See the class. Files that have no rows, as far as they say so themselves, move it no more than rows would."""
-        return self.files.bookmark if any(file.rows != 0 for file in self.checked) else msgspec.UNSET
-
-    @property
-    def time_extracted(self) -> dt.datetime | None:
-        """When the source made them, by the author's word."""
-        return self.files.time_extracted
+        return self.files.bookmark if any(file.counted != 0 for file in self.checked) else msgspec.UNSET
 
     @property
     def count(self) -> int:
         """How many rows they have, as far as anybody knows. The author's number may be more than there are."""
-        return sum(_rows(self.files, file) or 0 for file in self.checked)
-
-    @property
-    def uncounted(self) -> int:
-        """Of how many files nobody knows how many rows they have."""
-        return sum(_rows(self.files, file) is None for file in self.checked)
+        return sum(file.rows or 0 for file in self.checked)
 
     @property
     def size_bytes(self) -> int:
@@ -63,39 +53,30 @@ class Passed:
         return sum(file.size_bytes or 0 for file in self.checked)
 
     def batches(
-        self,
-        stream: str,
-        *,
-        time_extracted: dt.datetime | None = None,
-        version: int | None = None,
-        dialect: str = "both",
+        self, stream: str, *, time_extracted: dt.datetime | None, version: int | None, dialect: str
     ) -> list[Batch]:
         """The messages, in the files' order. ``file_stats`` has the rows only where a footer counts them."""
-        return [
-            Batch(
+        made = []
+        for file in self.checked:
+            options: dict[str, Any] = {}
+            if self.files.format == "csv":
+                options = {**self.files.format_options, "line_end": file.line_end}
+            elif file.types:
+                options = {"compression": "none" if file.codec in (None, "uncompressed") else file.codec}
+            message = Batch(
                 stream,
                 (file.url,),
                 self.files.format,
                 self.files.compression,
-                _options(self.files, file),
-                size=_rows(self.files, file),
+                options,
+                size=file.rows,
                 time_extracted=self.files.time_extracted or time_extracted,
                 version=version,
-                file_stats=None if file.size_bytes is None else ((file.rows, file.size_bytes),),
+                file_stats=None if file.size_bytes is None else ((file.counted, file.size_bytes),),
                 dialect=dialect,
             )
-            for file in self.checked
-        ]
-
-
-def _rows(files: BatchFiles, file: SourceFile) -> int | None:
-    return files.size_of(file.number) if file.rows is None else file.rows
-
-
-def _options(files: BatchFiles, file: SourceFile) -> dict[str, Any]:
-    if files.format == "csv":
-        return {**files.format_options, "line_end": file.line_end}
-    return {"compression": "none" if file.codec in (None, "uncompressed") else file.codec} if file.types else {}
+            made.append(message)
+        return made
 
 
 class Intake:
@@ -119,11 +100,12 @@ class Intake:
         found = checked(files)
         if self._config is None:
             return Rows(files, run, found)
-        reason = why_not(files, found, run, config=self._config, rows_needed=self._rows_needed)
+        reason = next(_reasons(files, found, run, self._config, self._rows_needed), None)
         if reason is None:
             passed = Passed(files, tuple(file for file in found if not file.is_empty))
-            counts = {"passed_files": len(passed.checked), "bytes": passed.size_bytes}
-            for name, count in {**counts, "uncounted_files": passed.uncounted}.items():
+            uncounted = sum(file.rows is None for file in passed.checked)
+            counts = {"passed_files": len(passed.checked), "bytes": passed.size_bytes, "uncounted_files": uncounted}
+            for name, count in counts.items():
                 if count:  # those that are read count where that is done
                     run.tally.add(name, count=count)
             return passed
@@ -133,26 +115,15 @@ class Intake:
         return Rows(files, run, found)
 
 
-def why_not(
-    files: BatchFiles,
-    found: Sequence[SourceFile],
-    run: StreamRun,
-    *,
-    config: BatchConfig,
-    rows_needed: str | None = None,
-) -> str | None:
-    """Why files can't be passed on as they are, as the end of a sentence; None: they can.
+def _reasons(
+    files: BatchFiles, found: Sequence[SourceFile], run: StreamRun, config: BatchConfig, rows_needed: str | None
+) -> Iterator[str]:
+    """Why files can't be passed on as they are, each as the end of a sentence: what needs the rows, what a message
+    can't say, what the operator asked for, and each file's own.
 
     The stream's selected schema is held against their columns. What it says beyond names and (of Parquet and Arrow)
     types is not: nobody looks at the rows.
     """
-    return next(_reasons(files, found, run, config, rows_needed), None)
-
-
-def _reasons(
-    files: BatchFiles, found: Sequence[SourceFile], run: StreamRun, config: BatchConfig, rows_needed: str | None
-) -> Iterator[str]:
-    """All of them: what needs the rows, what a message can't say, what the operator asked for, and each file's own."""
     urls = [urlsplit(url) for url in files.urls]
     if rows_needed:
         yield rows_needed
@@ -179,16 +150,12 @@ def _other_encoding(files: BatchFiles, config: BatchConfig) -> Iterator[str]:
     if files.format != wanted.format:
         yield f"batch_config asks for {wanted.format}, and they are {files.format}"
     if files.compression != wanted.packing:
-        asked, theirs = _packed(wanted.packing), _packed(files.compression)
+        asked, theirs = (f"packed with {one}" if one else "not packed" for one in (wanted.packing, files.compression))
         yield f"batch_config asks for {wanted.format} {asked}, and they are {theirs}"
     for name, value in files.format_options.items():
-        asked = wanted.format_options.get(name, CSV_DEFAULTS[name])
-        if name != "line_end" and asked != value:
-            yield f"batch_config asks for csv with {name} {asked!r}, and theirs is {value!r}"
-
-
-def _packed(packing: str | None) -> str:
-    return f"packed with {packing}" if packing else "not packed"
+        option = wanted.format_options.get(name, CSV_DEFAULTS[name])
+        if name != "line_end" and option != value:
+            yield f"batch_config asks for csv with {name} {option!r}, and theirs is {value!r}"
 
 
 def _deselected_inside(run: StreamRun) -> Iterator[str]:
@@ -227,11 +194,8 @@ def _columns(files: BatchFiles, file: SourceFile, run: StreamRun) -> str | None:
 
 
 def _differences(columns: Sequence[str], wanted: Sequence[str], of: str) -> str:
-    more = [f"'{name[:60]}'" for name in columns if name not in set(wanted)]
-    less = [f"'{name[:60]}'" for name in wanted if name not in set(columns)]
-    parts = []
-    if more:
-        parts.append(f"it has {some(more, _SHOWN)}, which {of} does not")
-    if less:
-        parts.append(f"{'and ' if more else 'it '}lacks {some(less, _SHOWN)}")
-    return " ".join(parts)
+    more = [f"'{name[:60]}'" for name in columns if name not in wanted]
+    less = [f"'{name[:60]}'" for name in wanted if name not in columns]
+    has = f"it has {some(more, _SHOWN)}, which {of} does not" if more else ""
+    lacks = f"{'and ' if more else 'it '}lacks {some(less, _SHOWN)}" if less else ""
+    return f"{has} {lacks}".strip()

@@ -86,9 +86,9 @@ def test_csv_options_are_all_there():
 
 
 def test_sizes_are_of_all_files_or_of_each():
-    assert batch_files(["/a.jsonl", "/b.jsonl"], size=7).size_of(1) == 7
-    assert batch_files(["/a.jsonl", "/b.jsonl"], size=[7, 8]).size_of(1) == 8
-    assert batch_files("/a.jsonl").size_of(0) is None
+    assert batch_files(["/a.jsonl", "/b.jsonl"], size=7).size == 7
+    assert batch_files(["/a.jsonl", "/b.jsonl"], size=[7, 8]).size == (7, 8)
+    assert batch_files("/a.jsonl").size is None
 
 
 def test_it_is_frozen_and_knows_no_bookmark_by_itself():
