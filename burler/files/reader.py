@@ -18,7 +18,7 @@ from burler.files.options import Csv, Options, Patterns, patterns_of
 from burler.files.progress import Progress
 from burler.numbers import is_measure
 from burler.storage.find import File, Found, again, find
-from burler.storage.location import shown
+from burler.storage.location import is_web, shown
 from burler.words import counted
 
 logger = logging.getLogger("burler")
@@ -176,10 +176,9 @@ class _Pages:
             if missing and progress.known:
                 logger.warning("files: the folder of %s is not there; what was read of it is kept in mind.", missing)
         elif not progress.known:
-            raise FileError(
-                f"no file fits {patterns}.\n  Is the path right (a relative one counts from the folder the tap is "
-                "started in)? on_no_files='empty' where none need be there yet."
-            )
+            relative = "Is the path right (a relative one counts from the folder the tap is started in)?"
+            right = "Is the address right? Its server knows none (404)." if is_web(self.patterns[0]) else relative
+            raise FileError(f"no file fits {patterns}.\n  {right} on_no_files='empty' where none need be there yet.")
         elif missing:
             raise FileError(
                 f"the folder of {missing} is not there, and files of it were read before.\n"

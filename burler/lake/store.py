@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from burler.localfile import Cures
 from burler.storage import open_location
 from burler.storage.base import Store
 from burler.storage.location import Location, Words
+
+_log = logging.getLogger("burler.lake")
 
 WORDS = Words(
     place="the lake",
@@ -43,6 +46,8 @@ def open_store(url: str, *, must_exist: bool = False, options: Mapping[str, Any]
             raise UsageError(f"there is no lake at {url}: nothing is in it, and it ends with its process.")
         return memory
     if location.folder is not None:
+        if options:
+            _log.warning("--lake-options are for stores, and %s is a folder of this machine: they do nothing.", url)
         _check_folder(location.folder, url, must_exist)
         return open_location(location)
     store = open_location(location)

@@ -13,6 +13,7 @@ from burler.errors import BurlerError, StorageError, UsageError
 from burler.extras import require, require_store, store_package
 from burler.storage.base import Conflict
 from burler.storage.location import Words, shown
+from burler.suggest import did_you_mean
 
 _UNKNOWN = re.compile(r"unexpected keyword argument '([^']{1,100})'")
 _NAMED_SO = frozenset({"ProfileNotFound", "UnknownSignatureVersionError"})  # errors of botocore that have no kind
@@ -149,6 +150,10 @@ def open_filesystem(url: str, options: Mapping[str, Any], words: Words, *, own: 
     except ImportError as error:  # fsspec says which package the store needs
         raise words.wrong(f"{doing}: {said(error)}.") from None
     except Exception as error:
+        fsspec = require("fsspec", extra="lake", needed_for=needed_for)
+        known = (*fsspec.available_protocols(), *fsspec.registry)
+        if isinstance(error, ValueError) and "::" not in url and scheme not in known:
+            raise words.wrong(f"{words.place}: no store has {scheme}://.{did_you_mean(scheme, known)}") from None
         raise _meaning(error, url, doing, words, True) from None
     return store, str(path)
 

@@ -143,19 +143,21 @@ def _asked(
             response = _followed(url, headers, gate, {**(more or {}), "Accept-Encoding": "identity"})
         except (requests.ConnectionError, requests.Timeout) as error:
             fact = f"can't be read: no answer from its server ({_reason(error)})"
+            cure = "Is the host the right one, and reachable from here? If it is, run again."
         except (requests.RequestException, ValueError) as error:
             raise ReadFault(f"can't be read: {said(error)}") from None
         else:
             if response.status_code in good:
                 return response
             fact = f"can't be read: its server answers {response.status_code} {response.reason}".rstrip()
+            cure = "Run again."
             response.close()
             if response.status_code not in _PASSING:
                 stranger = bool(headers) and not gate.is_home(response.url, url)
                 raise ReadFault(fact, status=response.status_code, is_stranger=stranger)
         if tried < _TRIES:
             time.sleep(_WAIT_SECONDS * tried)
-    raise ReadFault(fact, "Run again.")
+    raise ReadFault(fact, cure)
 
 
 def _followed(url: str, headers: Mapping[str, str], gate: Gate, more: Mapping[str, str]) -> requests.Response:

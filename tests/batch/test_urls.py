@@ -95,7 +95,7 @@ def below_a_file(tmp_path):
 
 
 def no_store(_tmp_path):
-    return "nonsense://x/y", "nonsense://x/y can't be opened: Protocol not known"
+    return "nonsense://x/y", "no store has nonsense://"
 
 
 @pytest.mark.parametrize(
@@ -239,6 +239,7 @@ def test_a_server_that_is_not_there(monkeypatch):
     with pytest.raises(BatchError) as caught:
         read(f"http://127.0.0.1:1/x.jsonl?sig={signature}")
     assert "batch file 'http://127.0.0.1:1/x.jsonl' can't be read: no answer from its server (" in str(caught.value)
+    assert "Is the host the right one" in str(caught.value)
     assert "refused" in str(caught.value)
 
 

@@ -234,6 +234,11 @@ def test_options_of_a_store_that_are_wrong_are_refused_without_their_values(tmp_
     assert ended.code == 2
     assert "'lake_options' must be a JSON object" in ended.one_critical()
     assert secret not in ended.stderr
+    given = json.dumps({"key": secret})
+    ended = burler("lake", "write", "lake", "--tap-id", "t", "--lake-options", given, cwd=tmp_path, stdin=rows(1))
+    assert ended.code == 0
+    assert "--lake-options are for stores, and lake is a folder" in ended.stderr
+    assert secret not in ended.stderr
 
 
 # --- what comes out

@@ -92,8 +92,10 @@ def test_a_pattern_that_is_none(pattern):
 
 def test_a_url_that_no_store_has(box):
     """It ends this stream and no other: it may come from the config."""
-    with pytest.raises(FileError, match="can't be opened"):
-        list(read("nowhere+such://x/*.csv"))
+    with pytest.raises(FileError, match="no store has lke://"):
+        list(read("lke://x/*.csv"))
+    with pytest.raises(FileError, match=r"no store has htp://\. Did you mean 'http'\?"):
+        list(read("htp://x/*.csv"))
 
 
 def test_files_in_memory_of_fsspec_show_that_nothing_is_local_only(box):

@@ -70,6 +70,12 @@ def test_a_page_of_the_web_without_a_validator_is_read_in_each_run(web, sized):
     assert ids(first) == [1] and ids(run_tap(tap, state=first.states[-1])) == [2]
 
 
+def test_an_address_that_its_server_does_not_know(web):
+    _, url = web
+    with pytest.raises(FileError, match=r"no file fits .*\n  Is the address right\? Its server knows none \(404\)"):
+        list(read(f"{url}/gone.csv"))
+
+
 @pytest.mark.parametrize("pattern", ["/in/a.csv", "/in/*.csv", "/in/**/*.csv"])
 @pytest.mark.parametrize("status", [401, 500, 503])
 def test_a_web_server_that_fails_is_no_empty_one(web, pattern, status):
