@@ -185,15 +185,15 @@ def make_plan(
         if stream_selected(metadata[name], stream=name, default=everything):
             theirs = given.entries.get(name) if given is not None else None
             planned[name] = _plan_stream(specs[name], entry, metadata[name], own.entries[name], theirs, versions)
-    planned = {name: _as_its_root(stream, planned.get(_run_of(stream.spec))) for name, stream in planned.items()}
+    planned = {name: _as_its_root(stream, planned.get(stream.spec.root)) for name, stream in planned.items()}
     _refuse_one_name_twice(planned.values())
     families: dict[str, dict[str, StreamSpec]] = {}
     for name, spec in specs.items():
-        families.setdefault(_run_of(spec), {})[name] = spec
+        families.setdefault(spec.root, {})[name] = spec
     names = list(specs)
     current = specs.get(st.get_currently_syncing(dict(state or {})) or "")
-    if current is not None and _run_of(current) in specs:  # it comes first, then those after it, then the rest
-        at = names.index(_run_of(current))
+    if current is not None and current.root in specs:  # it comes first, then those after it, then the rest
+        at = names.index(current.root)
         names = names[at:] + names[:at]
     runs = []
     for name in names:
@@ -222,11 +222,6 @@ def _as_its_root(stream: PlannedStream, root: PlannedStream | None) -> PlannedSt
     return replace(stream, replication_method=method, versions=False, metadata=told)
 
 
-def _run_of(spec: StreamSpec) -> str:
-    """The stream in whose run this one is synced."""
-    return spec.root or spec.emitted_by or spec.tap_stream_id
-
-
 def _plan_stream(
     spec: StreamSpec,
     entry: CatalogEntry,
@@ -248,7 +243,10 @@ def _plan_stream(
     for what, key in needed:
         if key is not None and key not in fields:
             known = some(list(entry.schema.get("properties") or {}))
-            raise _missing(spec, given, key, f"{what} '{key}' is not in the schema. Its fields: {known}.")
+            by_catalog = given is not None and (given.schema or key not in (*spec.key_properties, spec.replication_key))
+            where = f"the catalog's stream '{name}'" if by_catalog else spec.where
+            kind = CatalogError if by_catalog else DeclarationError
+            raise kind(f"{where}: {what} '{key}' is not in the schema. Its fields: {known}.")
     if replication_key in st.RESERVED:
         raise DeclarationError(
             f"{spec.where}: '{replication_key}' can't be the replication key: a state has something "
@@ -267,13 +265,6 @@ def _plan_stream(
         deselected=deselected(metadata, stream=name),
         versions=full_table and (versions if spec.versions is None else spec.versions),
     )
-
-
-def _missing(spec: StreamSpec, given: CatalogEntry | None, field: str, told: str) -> CatalogError | DeclarationError:
-    """A field that is needed and not there: by the catalog's fault, or the tap's."""
-    if given is not None and (given.schema or field not in (*spec.key_properties, spec.replication_key)):
-        return CatalogError(f"the catalog's stream '{spec.tap_stream_id}': {told}")
-    return DeclarationError(f"{spec.where}: {told}")
 
 
 def _with_keys(

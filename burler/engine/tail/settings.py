@@ -54,13 +54,12 @@ def check(planned: PlannedStream) -> None:
                     "stream '%s': metadata '%s' of a field has no effect; it belongs to the breadcrumb []", name, key
                 )
     said = [key for key in (INTERVAL, AGE) if planned.told(key) is not None]
-    leader = planned.spec.root or planned.spec.emitted_by
-    if said and leader and leader != name:
+    if said and planned.spec.root != name:
         logger.warning(
             "stream '%s': metadata '%s' has no effect: it is read with stream '%s'; write it there",
             name,
             "' and '".join(said),
-            leader,
+            planned.spec.root,
         )
     elif AGE in said and planned.replication_method != FULL_TABLE:
         logger.warning(

@@ -4,7 +4,7 @@ from typing import Any, assert_type
 
 import burler
 from burler import StreamRun
-from burler.testing import FakeClock, TapRun, bind_stream, run_tap, verify_class, without_times
+from burler.testing import FakeClock, TapRun, bind_stream, discover, run_tap, verify_class, without_times
 
 tap = burler.tap("tap-shop")
 
@@ -29,6 +29,7 @@ def test_run() -> None:
     assert_type(out.types, list[str])
     assert_type(without_times(out.messages), list[dict[str, Any]])
     assert not out.result.errors
+    assert_type(discover(tap, {"tail": True}).entries["orders"].key_properties, tuple[str, ...])
 
 
 TestRules = verify_class(tap, {}, ignore=["R502"], per_stream_ignores={"orders": ["B324"]})
