@@ -15,6 +15,7 @@ import burler
 from burler.testing import run_tap
 
 BUFFERS = [1, 2, 100]
+SELECTED = [{"breadcrumb": [], "metadata": {"selected": True}}]
 
 
 def _day(number: int) -> dt.datetime:
@@ -73,6 +74,30 @@ def test_keys_of_every_kind_are_held(select: str, kind: str, order: str, buffer:
     rest = run_tap(tap_of(), select=select, state=run.states[-1])
     assert not rest.result.errors
     assert {row["parent"] for row in run.records("children") + rest.records("children")} == set(range(5))
+
+
+def test_a_parent_that_the_catalog_does_not_hold_stays_where_it_is():
+    """Its schema is not known, so nothing is told of its keys."""
+    fails = True
+    tap = burler.tap("tap-family")
+    schema = {"properties": {"id": {"type": "integer"}, "key": {"type": "integer"}}}
+    tap.sync("parents", replication_key="key", order="asc", schema=schema)(
+        lambda: ({"id": i, "key": i} for i in range(3))
+    )
+
+    @tap.sync("children", parent="parents", schema=CHILD)
+    def children(parent):
+        if fails and parent["id"] == 1:
+            raise LookupError("as planned")
+        yield {"id": 1, "parent": parent["id"]}
+
+    alone = {"streams": [{"stream": "children", "tap_stream_id": "children", "schema": CHILD, "metadata": SELECTED}]}
+    run = run_tap(tap, catalog=alone)
+    assert list(run.result.errors) == ["children"]
+    assert run.states[-1] == {}
+    fails = False
+    rest = run_tap(tap, catalog=alone, state=run.states[-1])
+    assert [row["parent"] for row in rest.records("children")] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("buffer", BUFFERS)

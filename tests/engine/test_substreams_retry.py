@@ -9,6 +9,7 @@ import pytest
 from families import CHILD, INTEGER, PARENT, failures_of
 
 import burler
+from burler.errors import StreamError
 from burler.testing import TapRun, run_tap
 
 ROW = {"properties": dict.fromkeys(("id", "key", "parent"), INTEGER)}
@@ -265,3 +266,23 @@ def test_a_bookmark_function_is_told_of_the_rows_of_the_last_try():
 
     assert not run_tap(tap).result.errors
     assert counts == [2, 2]
+
+
+def test_rows_of_a_try_that_was_given_up_with_their_children_say_nothing_of_the_next():
+    """What the parent keeps beside its rows was no JSON: that shows once their children are called."""
+    tries: list[int] = []
+    tap = burler.tap("tap-family")
+
+    @tap.sync(
+        "parents", key_properties="id", replication_key="key", order="asc", retry_sync_on=StreamError, schema=PARENT
+    )
+    def parents(stream):
+        tries.append(1)
+        yield from ({"id": i, "key": i} for i in range(3))
+        stream.state["at"] = object() if len(tries) == 1 else 2
+
+    tap.sync("children", parent="parents", schema=CHILD)(lambda parent: [{"id": 1, "parent": parent["id"]}])
+    run = run_tap(tap)
+    assert not run.result.errors
+    assert [row["parent"] for row in run.records("children")] == [0, 1, 2, 0, 1, 2]
+    assert run.states[-1]["bookmarks"]["parents"] == {"key": 2, "stream_state": {"at": 2}}

@@ -134,16 +134,13 @@ class Writing:
         and stays where it is."""
         values: dict[str, Any] = {}
         for name, row in above.items():
-            writer = self._sync.writers.get(name)
-            if name not in task.trackers or name in self.line.asks_children:
-                continue  # what the author's function would say depends on what is missing
-            if writer is None:
-                unseen = self.line.unseen
-                values[name] = spelled(unseen.of([row]), 0) if unseen is not None else None
-            else:
+            writer, unseen = self._sync.writers.get(name), self.line.unseen
+            if writer is not None:
                 found = writer.key_of(row, task.given_to(name))
                 if found is not msgspec.UNSET:
                     values[name] = found
+            elif name == self.line.root and unseen is not None:
+                values[name] = spelled(unseen.of([row]), 0)
         return values
 
     def incomplete(self, task: Task, stream: str, why: str, above: Above) -> None:
