@@ -10,7 +10,7 @@ from typing import Any
 from burler.config.watched import clean
 from burler.engine.family import Family
 from burler.engine.state.ordered import PartitionOrder
-from burler.engine.state.progress import Progress, where
+from burler.engine.state.progress import Partition, Progress
 from burler.errors import BurlerError, Failure, PartialError, StreamError
 from burler.logs import place_of_error, short
 from burler.singer.state import partitions_of
@@ -43,33 +43,29 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One partition of a stream, or a stream that has none, as a whole.
-
-    ``key`` is that of the partition's entry in the state; ``number`` says which one of ``count`` it is, in the order in
-    which the author's function gave them. Streams that come with this one (substreams, emitted ones) come here as well.
-    """
+    """One partition of a stream, or a stream that has none, as a whole; one of ``count``. Streams that come with this
+    one (substreams, emitted ones) come here as well."""
 
     stream: str
-    partition: Mapping[str, Any] | None
-    key: str | None
-    number: int
+    partition: Partition
     count: int
     shared: Shared
 
     @property
     def where(self) -> str:
         """Which part it is, for errors and logs; empty for a stream as a whole."""
-        return where(self.key)
+        return self.partition.where
 
     def state_for(self, state: Mapping[str, Any] | None) -> dict[str, Any]:
         """What of a state this part has to be told: of thousands of partitions, each one's own entry."""
         own: dict[str, Any] = copy.deepcopy(dict(state or {}))
-        if self.key is None or self.shared.asks_state:
+        key = self.partition.key
+        if key is None or self.shared.asks_state:
             return own
         for name in self.shared.family.names:
             others = partitions_of(own, name)
-            for key in [key for key in others if key != self.key]:
-                del others[key]
+            for one in [one for one in others if one != key]:
+                del others[one]
         return own
 
 

@@ -16,15 +16,16 @@ from burler.clock import Clock
 from burler.config.loading import Loaded
 from burler.declare.app import App
 from burler.engine.catalog.discovery import discover
-from burler.engine.catalog.plan import Plan, PlannedRun, make_plan
+from burler.engine.catalog.plan import PlannedRun, make_plan
 from burler.engine.family import Family
 from burler.engine.remote.parts import Part, PartEnd, PartError, Shared, Table, as_errors
 from burler.engine.run.calls import Calls
 from burler.engine.run.failures import Retries
 from burler.engine.run.line import Line
 from burler.engine.run.partitions import PartitionsFunction
-from burler.engine.session import Session, open_session
+from burler.engine.session import open_session
 from burler.engine.state.ledger import FamilyState, Ledger
+from burler.engine.state.progress import Partition
 from burler.engine.writer.versions import next_version
 from burler.engine.writer.writer import schema_of
 from burler.errors import CatalogError, StreamError
@@ -35,49 +36,12 @@ from burler.singer.messages import ActivateVersion, Schema
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A tap that was opened, and what is to be run of it."""
-
-    session: Session
-    settings: Settings
-    plan: Plan
-
-
-def opened(
-    app: App,
-    config: Mapping[str, Any] | Loaded,
-    *,
-    catalog: Any = None,
-    state: Mapping[str, Any] | None = None,
-    select: str | None = None,
-    settings: Callable[[Settings], Settings] = lambda settings: settings,
-) -> Opened:
-    """Open a tap for a plan, or for a part of one. Whoever does closes the session.
+class Planning:
+    """The plan of a run whose parts are run elsewhere, or of one of these. Safe among threads.
 
     Args:
         config, catalog, state, select: as those of a run.
         settings: in place of those that the config holds.
-
-    Raises:
-        UsageError: config, catalog, state or the tap's declarations are wrong.
-    """
-    session, own = open_session(app, config)
-    try:
-        wanted = replace(settings(own), tail=False)  # a part comes to its end; whoever runs it knows of no tail
-        versions = wanted.full_table_versions
-        plan = make_plan(discover(session), catalog=catalog, select=select, state=state, versions=versions)
-    except BaseException:
-        session.close()
-        raise
-    return Opened(session, wanted, plan)
-
-
-class Planning:
-    """The plan of a run whose parts are run elsewhere. Safe among threads.
-
-    Args:
-        options: see ``opened``.
 
     Attributes:
         tap_id: the name that the tap goes by.
@@ -90,21 +54,39 @@ class Planning:
     """
 
     def __init__(
-        self, app: App, config: Mapping[str, Any] | Loaded, *, state: Mapping[str, Any] | None = None, **options: Any
+        self,
+        app: App,
+        config: Mapping[str, Any] | Loaded,
+        *,
+        catalog: Any = None,
+        state: Mapping[str, Any] | None = None,
+        select: str | None = None,
+        settings: Callable[[Settings], Settings] = lambda settings: settings,
     ) -> None:
         self._lock, self._clock = threading.Lock(), Clock()
         self._ledger = Ledger(None if state is None else dict(state), self._clock)
         self.state = self._ledger.document
-        found = opened(app, config, state=self.state, **options)
-        self._session, self._catalog = found.session, found.plan.catalog
-        self._plan = {one.spec.tap_stream_id: one for one in found.plan.runs}
-        self.settings, self.config = found.settings, found.session.config
+        self.session, own = open_session(app, config)
+        try:
+            self.settings = replace(settings(own), tail=False)  # a part ends; whoever runs it knows of no tail
+            self.plan = make_plan(
+                discover(self.session),
+                catalog=catalog,
+                select=select,
+                state=self.state,
+                versions=self.settings.full_table_versions,
+            )
+        except BaseException:
+            self.session.close()
+            raise
+        self.config = self.session.config
         self.tap_id = self.settings.tap_id or app.name
-        self.streams = tuple(self._plan)
+        self._runs = {one.spec.tap_stream_id: one for one in self.plan.runs}
+        self.streams = tuple(self._runs)
 
     def schemas(self, stream: str) -> list[Schema]:
         """SCHEMA of each selected stream that comes in the run of this one."""
-        return [schema_of(planned) for planned in self._plan[stream].streams]
+        return [schema_of(planned) for planned in self._runs[stream].streams]
 
     def parts(self, stream: str) -> list[Part]:
         """The parts of a stream, in the order of a local run; one for a stream without partitions.
@@ -114,23 +96,23 @@ class Planning:
             StreamError: its partitions function failed, or gave what is none.
         """
         planned = self._of(stream)
-        spec, session, settings = planned.spec, self._session, self.settings
+        spec, session, settings = planned.spec, self.session, self.settings
         if spec.acknowledge is not None:
             logger.warning("stream '%s': its acknowledge function is not called where its parts run elsewhere", stream)
         with self._lock:
-            line = Line(planned, self._catalog)
+            line = Line(planned, self.plan.catalog)
             saved = line.saved_in(self._ledger, start_date=settings.start_date)
             if settings.ignore_source_state:
                 saved.forget_sources()
             shared = Shared(line.family, order=saved.order, asks_state=line.asks_for("state"))
             if spec.partitions is None:
-                return [Part(stream, None, None, 0, 1, shared)]
+                return [Part(stream, Partition(), 1, shared)]
             now = self._clock.now()
             calls = Calls(
                 session,
                 line,
                 saved,
-                catalog=self._catalog,
+                catalog=self.plan.catalog,
                 settings=settings,
                 client=session.client,
                 began=now,
@@ -146,21 +128,21 @@ class Planning:
             if one.versions
         }
         shared = replace(shared, tables=tables, incomplete=bool(calls.whole._incomplete))
-        return [Part(stream, one.values, one.key, one.number, len(found), shared) for one in found]
+        return [Part(stream, one, len(found), shared) for one in found]
 
     def close(self) -> None:
         """Close the client, if the partitions functions have made one."""
-        self._session.close()
+        self.session.close()
 
     def _of(self, stream: str) -> PlannedRun:
-        found = self._plan.get(stream)
+        found = self._runs.get(stream)
         if found is None:
-            roots = (name for name, one in self._plan.items() if stream in (each.tap_stream_id for each in one.streams))
+            roots = (name for name, one in self._runs.items() if stream in (each.tap_stream_id for each in one.streams))
             root = next(roots, None)
             hint = f" It comes in the run of '{root}'." if root is not None else ""
             raise CatalogError(
                 f"stream '{stream}' is none that is selected and called by itself.{hint} "
-                f"Streams: {', '.join(self._plan) or 'none'}."
+                f"Streams: {', '.join(self._runs) or 'none'}."
             )
         return found
 
@@ -214,7 +196,7 @@ class Merge:
             if version > (stream.saved.version(name) or 0):
                 stream.saved.put_version(name, version)
         if end.progress is None:
-            stream.saved.stop_at(part.number)
+            stream.saved.stop_at(part.partition.number)
             return
         stream.unchanged |= end.progress.unchanged
         try:
@@ -248,7 +230,9 @@ class Merge:
     def _of(self, part: Part) -> _Stream:
         if part.stream not in self._streams:
             shared = part.shared
-            saved = self._ledger.family(shared.family, is_partitioned=part.key is not None, order=shared.order)
+            saved = self._ledger.family(
+                shared.family, is_partitioned=part.partition.key is not None, order=shared.order
+            )
             behind = set(shared.family.names) if shared.incomplete else set()
             self._streams[part.stream] = _Stream(part, saved, behind)
         return self._streams[part.stream]

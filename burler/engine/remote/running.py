@@ -11,11 +11,10 @@ from typing import Any
 from burler.config.loading import Loaded
 from burler.declare.app import App
 from burler.engine.remote.parts import Part, PartEnd, errors_of
-from burler.engine.remote.planning import opened
+from burler.engine.remote.planning import Planning
 from burler.engine.run.partitions import GivenPartition
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import Engine
-from burler.engine.state.progress import Partition
 from burler.errors import CatalogError
 from burler.events import Events
 from burler.report.log import RunLog
@@ -47,7 +46,7 @@ def run_part(
         OutputClosed, StorageError, DataError: the sink failed. Errors of the stream stand in ``PartEnd.errors``.
     """
     begun = time.monotonic()
-    one = opened(app, config, catalog=catalog, state=state, select=select, settings=lambda own: settings or own)
+    one = Planning(app, config, catalog=catalog, state=state, select=select, settings=lambda own: settings or own)
     try:
         runs = tuple(run for run in one.plan.runs if run.spec.tap_stream_id == part.stream)
         if not runs:
@@ -56,14 +55,14 @@ def run_part(
                 "config and catalog?"
             )
         given = None
-        if part.key is not None:
+        if part.partition.key is not None:
             versions = {name: table.version for name, table in part.shared.tables.items()}
-            given = GivenPartition(Partition(copy.deepcopy(part.partition), part.key, part.number), versions)
+            given = GivenPartition(copy.deepcopy(part.partition), versions)
         engine = Engine(
             one.session,
             replace(one.plan, runs=runs),
             sink,
-            state=None if state is None else dict(state),
+            state=one.state,
             settings=one.settings,
             stopper=stopper,
             events=Events(RunLog(one.settings)),
@@ -71,8 +70,8 @@ def run_part(
         )
         result = engine.run()
     finally:
-        one.session.close()
-    counts = {name: get_version(result.state, name) for name in part.shared.family.names if part.key is None}
+        one.close()
+    counts = {name: get_version(result.state, name) for name in part.shared.family.names if part.partition.key is None}
     return PartEnd(
         part,
         result.progress.get(part.stream),

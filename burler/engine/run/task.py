@@ -410,8 +410,7 @@ class Task:
         """How far it has come, as far as it is safe to say now."""
         tables = [(name, self.writers[name].versions) for name in self.line.family.tables]
         return Progress(
-            self.key,
-            self.partition.number,
+            self.partition,
             {name: msgspec.to_builtins(tracker.safe) for name, tracker in self.trackers.items()},
             self.safe_states,
             self.sources.to_save(

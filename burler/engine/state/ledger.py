@@ -236,7 +236,7 @@ class FamilyState:
         if not self._writes:
             return
         self._put(progress)
-        if self.coverage is not None and progress.partition is None:
+        if self.coverage is not None and progress.partition.key is None:
             root = self.family.root
             self.coverage.note(progress.bookmarks.get(root), progress.positions.get(root))
         if self._ordered is not None:
@@ -287,7 +287,7 @@ class FamilyState:
             put(self._state, name, VERSION, version)
 
     def _put(self, progress: Progress) -> None:
-        family, state, partition = self.family, self._state, progress.partition
+        family, state, partition = self.family, self._state, progress.partition.key
         for name, bookmark in progress.bookmarks.items():
             if name == family.root and family.resume_key is not None:
                 self._put_table(progress, bookmark)

@@ -90,14 +90,14 @@ class OrderedPartitions:
 
     def follow(self, progress: Progress) -> None:
         """A partition has got on. Its own entry in the state goes where the stream's bookmark says the same."""
-        if self._broken or progress.number != self._front:
+        if self._broken or progress.partition.number != self._front:
             return
         safe = None if self._order.is_vouched else progress.bookmarks.get(self._name)
         self._set(self._greater(self._base, safe))
-        entry, flat = entry_of(self._state, self._name, progress.partition), self._flat.value
+        entry, flat = entry_of(self._state, self._name, progress.partition.key), self._flat.value
         key = self._family.key or ""
         if set(entry) == {key} and flat is not None and self._greater(flat, entry[key]) == flat:
-            self._drop(progress.partition or "")
+            self._drop(progress.partition.key or "")
 
     def ended(self, progress: Progress) -> None:
         """A partition has come to its end; it may have failed.
@@ -105,7 +105,7 @@ class OrderedPartitions:
         Raises:
             UnsortedStreamError: they don't rise as declared, and the stream says that this is an error.
         """
-        number = progress.number
+        number = progress.partition.number
         self._greatest = self._greater(self._greatest, progress.bookmarks.get(self._name))
         if self._broken or (self._stuck is not None and number > self._stuck):
             return
@@ -138,7 +138,7 @@ class OrderedPartitions:
 
     def _collapse(self, done: Progress) -> None:
         value = done.bookmarks.get(self._name)
-        said = [done.partition or ""]
+        said = [done.partition.key or ""]
         if value is not None and self._order.is_exclusive:
             # The next partition may begin with the same value, which a run from there would not get again. Until one
             # with a greater one has come, this partition's own entry says more than the stream's.
@@ -162,7 +162,7 @@ class OrderedPartitions:
             self._last = done.greatest
             return True
         fact = (
-            f"stream '{self._name}': order='asc' of its partitions is declared, but {done.where} holds "
+            f"stream '{self._name}': order='asc' of its partitions is declared, but {done.partition.where} holds "
             f"{key_text(done.least[1])!r:.60}, less than {key_text(self._last[1])!r:.60} in those before it."
         )
         self._broken = True

@@ -59,6 +59,9 @@ class KeyRange:
             self.greatest = (rank, value)
 
 
+_CHARACTERS = 200  # of a key, in errors
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
     """Which call of a root's function it is: that of a partition, or of the stream as a whole.
@@ -76,7 +79,7 @@ class Partition:
     @property
     def where(self) -> str:
         """Which one it is, for errors and reports; empty for a stream as a whole."""
-        return where(self.key)
+        return "" if self.key is None else f"partition {self.key[:_CHARACTERS]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +87,7 @@ class Progress:
     """How far one call of a root's function has come with all that is called below it, as far as it is safe to say now.
 
     Attributes:
-        partition: the key of its partition in the state; None: of a stream without partitions.
-        number: of the partition, in the order in which they were given.
+        partition: which call.
         bookmarks: of each stream that keeps one, as JSON has it; None: there is none yet.
         positions: what each function keeps in ``stream.state``.
         sources: the source states to be saved, of each stream of which they have changed.
@@ -96,8 +98,7 @@ class Progress:
         least, greatest: of the key of its rows, where partitions rise.
     """
 
-    partition: str | None = None
-    number: int = 0
+    partition: Partition = field(default_factory=Partition)
     bookmarks: Mapping[str, Any] = field(default_factory=dict)
     positions: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     sources: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
@@ -107,16 +108,3 @@ class Progress:
     unchanged: frozenset[str] = frozenset()
     least: Ranked | None = None
     greatest: Ranked | None = None
-
-    @property
-    def where(self) -> str:
-        """Which partition it is, for errors; empty for a stream without."""
-        return where(self.partition)
-
-
-def where(partition: str | None) -> str:
-    """A partition in errors and reports; empty for a stream without."""
-    return "" if partition is None else f"partition {partition[:_CHARACTERS]}"
-
-
-_CHARACTERS = 200

@@ -87,7 +87,7 @@ class Found:
         try:
             root = planning.streams[0]
             started = planning.state
-            parts = [part for part in planning.parts(root) if self.narrowed.wants(part.partition)]
+            parts = [part for part in planning.parts(root) if self.narrowed.wants(part.partition.values)]
             return tuple(
                 AppWork(self.ref, part, self.catalog, self.config, part.state_for(started) or None) for part in parts
             )

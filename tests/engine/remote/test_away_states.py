@@ -72,7 +72,9 @@ def test_a_partition_that_fails_keeps_what_is_safe_of_it(rises: str | None):
 
 
 def test_what_is_lost_with_its_worker_is_as_if_it_had_not_been():
-    away = run_away(partitioned(SOURCE), state=state_of({"a": 1, "b": 10}), lost=lambda part: part.number == 1)
+    away = run_away(
+        partitioned(SOURCE), state=state_of({"a": 1, "b": 10}), lost=lambda part: part.partition.number == 1
+    )
     assert marks(away.state) == {"a": 3, "b": 10}
     assert "its worker is gone" in str(away.errors["rows"].failures[0].error)  # type: ignore[attr-defined]
 
@@ -112,7 +114,7 @@ def test_rising_partitions_of_which_some_fail(bad: set[str], resume: str):
 
 
 def test_rising_partitions_of_which_one_is_lost_collapse_up_to_it():
-    away = run_away(partitioned(MONTHS, order="asc"), order=shuffled(2), lost=lambda part: part.number == 1)
+    away = run_away(partitioned(MONTHS, order="asc"), order=shuffled(2), lost=lambda part: part.partition.number == 1)
     assert entry_of(away.state) == {"id": 3, "partitions": {key_of("c"): {"id": 7}}}
 
 
@@ -229,7 +231,7 @@ def test_a_part_that_fails_leaves_the_version_that_counts():
 
 
 def test_a_part_that_is_lost_leaves_the_version_that_counts():
-    away = run_away(table(lambda partition: [{"id": partition["shard"]}]), lost=lambda part: part.number == 2)
+    away = run_away(table(lambda partition: [{"id": partition["shard"]}]), lost=lambda part: part.partition.number == 2)
     assert away.state == {}
     assert not [m for m in away.messages if m["type"] == "ACTIVATE_VERSION"]
 
@@ -241,7 +243,7 @@ def test_parts_states_and_ends_by_hand():
     tap, state = partitioned(SOURCE), state_of({"a": 3})
     planning = runtime_away.Planning(tap.seal(), {}, state=state)
     parts = planning.parts("rows")
-    assert [(part.partition, part.key, part.number, part.count) for part in parts] == [
+    assert [(one.partition.values, one.partition.key, one.partition.number, one.count) for one in parts] == [
         ({"account": name}, key_of(name), at, 3) for at, name in enumerate("abc")
     ]
     ends = [
