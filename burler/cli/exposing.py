@@ -10,9 +10,8 @@ import contextlib
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from burler import logs
@@ -195,48 +194,34 @@ def _served(port: int, client: Any, collector: Collector) -> Iterator[None]:
         thread.join(_LEAVE_SECONDS)
 
 
-class _Writer(threading.Thread):
-    """Writes the file now and then; what goes wrong is said once, until it goes well again."""
-
-    def __init__(self, path: str, target: Path, content: Any) -> None:
-        super().__init__(name="burler-metrics", daemon=True)
-        self._path, self._target, self._content = path, target, content
-        self._over = threading.Event()
-        self._failing = False
-
-    def run(self) -> None:
-        """Write until told to stop."""
-        while True:
-            self.write()
-            if self._over.wait(FILE_SECONDS):
-                return
-
-    def write(self) -> None:
-        """Write once. Nothing is raised: the rows are more than their numbers."""
-        try:
-            replace_file(self._target, self._content())
-        except Exception as error:
-            reason = error.strerror if isinstance(error, OSError) else logs.short(error)
-            if not self._failing:
-                logger.warning("metrics_file %s can't be written: %s. The run goes on without.", self._path, reason)
-            self._failing = True
-        else:
-            self._failing = False
-
-    def stop(self) -> None:
-        """End, after a write that is under way."""
-        self._over.set()
-        self.join(_LEAVE_SECONDS)
-
-
 @contextlib.contextmanager
-def _written(path: str, content: Any, collector: Collector) -> Iterator[None]:
+def _written(path: str, content: Callable[[], bytes], collector: Collector) -> Iterator[None]:
+    """The file, written now and then, and at the end; what goes wrong is said once, until it goes well again."""
     target = common.replaceable("metrics_file", path, UsageError)
-    writer = _Writer(path, target, content)
-    writer.start()
+    over, failing = threading.Event(), threading.Event()
+
+    def write() -> None:
+        try:
+            replace_file(target, content())
+        except Exception as error:  # the rows are more than their numbers
+            reason = error.strerror if isinstance(error, OSError) else logs.short(error)
+            if not failing.is_set():
+                logger.warning("metrics_file %s can't be written: %s. The run goes on without.", path, reason)
+            failing.set()
+        else:
+            failing.clear()
+
+    def keep_writing() -> None:
+        write()
+        while not over.wait(FILE_SECONDS):
+            write()
+
+    thread = threading.Thread(target=keep_writing, name="burler-metrics", daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        writer.stop()
+        over.set()
+        thread.join(_LEAVE_SECONDS)
         collector.up = False
-        writer.write()
+        write()
