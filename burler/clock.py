@@ -9,6 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 LAST_SECONDS = 10.0
 """How long a run that has failed tries each of its last calls."""
@@ -16,13 +17,23 @@ LAST_SECONDS = 10.0
 _STEP_SECONDS = 1.0
 
 
-class Clock:
-    """The machine's own clocks.
+@dataclass(frozen=True, slots=True)
+class Ticker:
+    """What is done again and again, also while everybody waits or is blocked.
 
-    ``is_fake``: nothing happens beside whoever waits, so he looks himself at what is due.
+    Attributes:
+        tick: does it; raises nothing.
+        seconds: between two ticks, at the most.
+        due: when the next tick must not be late, by the clock's ``monotonic``; None: at no certain moment.
     """
 
-    is_fake = False
+    tick: Callable[[], None]
+    seconds: float
+    due: Callable[[], float | None] = lambda: None
+
+
+class Clock:
+    """The machine's own clocks."""
 
     @property
     def beside(self) -> Clock:
@@ -64,6 +75,29 @@ class Clock:
         """Wait until somebody notifies, or so many seconds have passed; None: no limit. The condition is held."""
         changed.wait(seconds)
 
+    @contextlib.contextmanager
+    def ticking(self, ticker: Ticker, *, finishes: bool = True) -> Iterator[None]:
+        """While this is entered something ticks, in a thread of its own. ``finishes``: a tick that is under way at the
+        end is waited for."""
+        over = threading.Event()
+
+        def work() -> None:
+            while not over.wait(self._until_due(ticker)):
+                ticker.tick()
+
+        thread = threading.Thread(target=work, name="burler-timer", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            if finishes:
+                thread.join()
+
+    def _until_due(self, ticker: Ticker) -> float:
+        due = ticker.due()
+        return ticker.seconds if due is None else max(0.001, min(ticker.seconds, due - self.monotonic()))
+
 
 class FunctionClock(Clock):
     """A clock of functions, as those who make a client or poll an export may give them."""
@@ -95,15 +129,17 @@ class FunctionClock(Clock):
 
 
 class FakeClock(Clock):
-    """A clock that moves when somebody waits for it, and then at once: a day passes in seconds.
+    """A clock that moves when somebody waits for it, and then at once: a day passes in seconds. Whoever moves it does
+    what is due then.
 
     Args:
         start: the time of day it begins at; with a zone.
     """
 
     def __init__(self, start: dt.datetime = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)) -> None:
-        self.is_fake = True
         self._start = start
+        self._tickers: list[Ticker] = []
+        self._ticks = threading.Lock()
         self._seconds = 0.0
         self.waits: list[float] = []
         """How long each wait was, in seconds."""
@@ -131,14 +167,39 @@ class FakeClock(Clock):
         self._seconds += seconds
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Time passes at once. Without a limit there is nothing to wait for: nobody else moves this clock.
+        """Time passes at once, no further than to the next moment at which a ticker is due, and all tick. Without a
+        limit there is nothing to wait for: nobody else moves this clock.
 
         Raises:
             RuntimeError: no limit.
         """
         if seconds is None:
             raise RuntimeError("a FakeClock can't wait without a limit: nothing would ever happen")
-        self.sleep(seconds)
+        moments = [due for ticker in tuple(self._tickers) if (due := ticker.due()) is not None]
+        self.sleep(max(0.0, min([seconds, *(moment - self._seconds for moment in moments)])))
+        changed.release()
+        try:
+            self._tick()
+        finally:
+            changed.acquire()
+
+    def _tick(self) -> None:
+        if not self._ticks.acquire(blocking=False):
+            return  # another thread is at it
+        try:
+            for ticker in tuple(self._tickers):
+                ticker.tick()
+        finally:
+            self._ticks.release()
+
+    @contextlib.contextmanager
+    def ticking(self, ticker: Ticker, *, finishes: bool = True) -> Iterator[None]:
+        """While this is entered something ticks whenever somebody waits."""
+        self._tickers.append(ticker)
+        try:
+            yield
+        finally:
+            self._tickers.remove(ticker)
 
 
 _here = threading.local()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from burler.testing import FakeClock
+from support.internals import clocks
 
 _LONGEST_SECONDS = 60
 """Only a test that fails waits so long."""
@@ -17,9 +18,7 @@ class MovedClock(FakeClock):
     """A clock that only the test moves, with ``advance``: whoever waits looks at it again a moment later. For what
     goes on in threads beside each other, where a ``FakeClock`` that moves by itself would run ahead of them."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_fake = False
+    ticking = clocks.Clock.ticking
 
     @property
     def beside(self) -> MovedClock:

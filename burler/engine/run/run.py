@@ -19,6 +19,7 @@ from burler.engine.run.sync import Engine, SyncResult, write_schemas
 from burler.engine.session import Session
 from burler.engine.state.ledger import unread
 from burler.engine.tail.settings import check
+from burler.engine.tail.tail import run_tail
 from burler.errors import UsageError
 from burler.events import Events, Listener, RunBegan, RunEnded, Status
 from burler.log_settings import log_settings
@@ -105,7 +106,7 @@ def run_session(
             replan=partial(_plan, session, settings, catalog=catalog, select=select, state=state, tail=tail),
         )
         with stopper.installed(hangup=tail):
-            result = engine.run()
+            result = run_tail(engine) if tail else engine.run()
         status = "failed" if result.errors else "stopped" if result.stopped_by else "succeeded"
         code = result.exit_code
         return result

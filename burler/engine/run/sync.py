@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from burler.clock import Clock
+from burler.clock import Clock, Ticker
 from burler.engine.acknowledge import Acknowledgements
 from burler.engine.catalog.plan import Plan, PlannedRun, PlannedStream
 from burler.engine.run.guarded import GuardedSink
@@ -27,14 +27,12 @@ from burler.engine.run.partitions import GivenPartition
 from burler.engine.run.signals import Stopper
 from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.stream import SyncRun
-from burler.engine.run.timer import Timer
 from burler.engine.run.workers import Crew, stopper_here
 from burler.engine.run.writing import FATAL
 from burler.engine.session import Session
 from burler.engine.state.ledger import Ledger
 from burler.engine.state.progress import Progress
 from burler.engine.tail.kept import Kept
-from burler.engine.tail.tail import Tail
 from burler.engine.writer.writer import schema_of
 from burler.errors import StreamError
 from burler.events import Events, Failed, StateWritten
@@ -97,7 +95,6 @@ class Engine:
         self.limit = limit
         self.replan = replan
         self.part = part
-        self.tail: Tail | None = None
         self.lock = threading.RLock()
         self.changed = threading.Condition()
         self.running: list[SyncRun] = []
@@ -116,8 +113,11 @@ class Engine:
         self._waiting = deque(plan.runs)
         self._late_errors: dict[str, BaseException] = {}
 
-    def run(self) -> SyncResult:
+    def run(self, drive: Callable[[SyncResult], None] | None = None) -> SyncResult:
         """Run every stream of the plan; a broken one does not stop the others.
+
+        Args:
+            drive: runs them, if not each once.
 
         Raises:
             OutputClosed, StorageError, LockLost: nothing can be written any more.
@@ -129,19 +129,11 @@ class Engine:
         self.stopper.hook_since = self._hook_since
         self.stopper.on_stuck = self._leave
         self.stopper.listeners.append(self.tell)
-        self.tail = tail = Tail(self, result) if self.settings.tail and self.limit is None else None
-        timer = Timer(self, tail)
-        timer.start()
         complete = False
         try:
-            if tail is not None:
-                tail.run()
-            else:
-                self._run_streams(result)
+            (drive or self._run_streams)(result)
             with self.lock:
-                if tail is not None and self.stop.error is None:
-                    self.write_state()  # before anything is said: whoever reads stderr may be slow
-                elif not self.stopper.requested or self.ledger.is_put_off:
+                if not self.stopper.requested or self.ledger.is_put_off:
                     self.say_state()
                 if self.stop.error is not None:
                     raise self.stop.error
@@ -150,15 +142,12 @@ class Engine:
             self.stopper.fail(failure)  # threads beside this one hear of it
             raise
         finally:
-            timer.stop()
             self.stopper.listeners.remove(self.tell)
             try:
                 with self.lock:
                     self.sink.close(complete=complete)
             finally:
                 self.acknowledgements.close()  # of the last STATE; a lake's has only just been written
-        if tail is not None:
-            tail.last_words()
         for name, error in self._late_errors.items():
             result.errors.setdefault(name, error)
         result.state = copy.deepcopy(self.state)
@@ -172,6 +161,27 @@ class Engine:
 
     def _run_streams(self, result: SyncResult) -> None:
         """Streams of the plan, one after the other or several at a time; the first one on this thread."""
+        with self.clock.ticking(Ticker(partial(self.beside, self._tick), self.settings.page_max_age_seconds)):
+            self._run_each(result)
+
+    def _tick(self) -> None:
+        """What is due while user code blocks: rows that wait go out, a STATE that is due comes, the sink does what is
+        due by age."""
+        self.session.save_config()
+        for run in list(self.running):
+            run.tick()
+        self.sink.tick()
+
+    def beside(self, action: Callable[[], None]) -> None:
+        """Act under the lock, in a thread beside the run's: what goes wrong there ends the run."""
+        with self.lock:
+            if self.stop.error is None:
+                try:
+                    action()
+                except BaseException as error:
+                    self.stopper.fail(error)
+
+    def _run_each(self, result: SyncResult) -> None:
         crew = Crew(self.stop, name="burler-stream")
         first = self._waiting.popleft() if self._waiting else None
         for _ in range(1, min(self.settings.workers, len(self.plan.runs)) if self.limit is None else 1):
@@ -276,18 +286,18 @@ class Engine:
             if self.stop.error is None:
                 self.write_state()
 
-    def pause(self, seconds: float, until: Callable[[], bool]) -> None:
-        """Let time pass for a function of the author's, no longer than ``until`` says."""
-        end = self.clock.monotonic() + seconds
+    def pause(self, seconds: float, until: Callable[[], bool], *, clock: Clock | None = None) -> None:
+        """Let time pass for a function of the author's, no longer than ``until`` says; by the run's clock, if no other
+        one is given."""
+        clock = clock or self.clock
+        end = clock.monotonic() + seconds
         with stopper_here(self.stopper).our_code():  # a Stop in a condition could leave its lock as it should not be
             while True:
                 with self.changed:
-                    left = end - self.clock.monotonic()
+                    left = end - clock.monotonic()
                     if until() or left <= 0:
                         return
-                    self.clock.wait(self.changed, left if self.tail is None else self.tail.until_due(left))
-                if self.clock.is_fake and self.tail is not None:
-                    self.tail.pass_time()
+                    clock.wait(self.changed, left)
 
     def client_of(self, stream: str) -> tuple[int, Any]:
         """The client that a stream's round began with, while it runs, and its number: its functions have one."""

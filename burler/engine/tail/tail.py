@@ -10,10 +10,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
 
+from burler.clock import Ticker
 from burler.engine.run.stop import Reason, StopToken
+from burler.engine.run.sync import Engine, SyncResult
 from burler.engine.run.workers import Crew
 from burler.engine.tail.rediscovery import rediscover
 from burler.engine.tail.retries import Tries
@@ -22,29 +24,38 @@ from burler.engine.tail.sources import MOST_OFTEN_SECONDS, Source, next_due, pla
 from burler.engine.tail.wake import wake_loop
 from burler.events import ClientRenewed, TailEnded, Tick
 
-if TYPE_CHECKING:
-    from burler.engine.run.sync import Engine, SyncResult
-
 logger = logging.getLogger(__name__)
 
 _CLOSE_SECONDS = 2.0
 _LONGEST_SECONDS = 3600.0  # of one wait
+_PUSHED_SECONDS, _POLLED_SECONDS = 0.05, 0.2  # rows whose function blocks wait no longer
+_SECOND = 1.0
+
+
+def run_tail(engine: Engine) -> SyncResult:
+    """Run the streams of a plan until somebody stops it.
+
+    Raises:
+        errors of the sink and of the run as a whole.
+    """
+    tail = Tail(engine)
+    result = engine.run(tail.run)
+    tail.last_words(result)
+    return result
 
 
 class Tail:
     """Drives the streams of a plan until somebody stops it. ``stop`` ends with the client: at a SIGHUP, or with the
     run."""
 
-    def __init__(self, engine: Engine, result: SyncResult) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._result = result
         self._settings = engine.settings
         self._begun = self._anew = engine.clock.monotonic()
         self._discovered = self._begun
         self.stop = engine.stopper.until_hangup
         self.sources = {one.spec.tap_stream_id: source_of(one, self._settings, self._begun) for one in engine.plan.runs}
         self._crew = self._new_crew()
-        self._rounds = Rounds(engine, result)
         self._told_late = self._told_put_off = False
         self._discoveries_cut = 0  # in a row, by SIGHUP
         self._left: list[str] = []  # streams whose functions are blocked at the end
@@ -59,12 +70,25 @@ class Tail:
 
     # ---- the main thread -------------------------------------------------------------------------------
 
-    def run(self) -> None:
+    def run(self, result: SyncResult) -> None:
         """Go on until the run is to end.
 
         Raises:
             errors of the sink and of the run as a whole.
         """
+        self._rounds = Rounds(self.engine, result)
+        with ExitStack() as stack:
+            for ticker in self._tickers():
+                stack.enter_context(self.engine.clock.ticking(ticker))
+            shown = Ticker(lambda: self.engine.events.tell(Tick()), _SECOND)
+            # Whoever reads stderr may be slow: nobody waits for what is shown.
+            stack.enter_context(self.engine.clock.ticking(shown, finishes=False))
+            self._run(result)
+        with self.engine.lock:
+            if self.engine.stop.error is None:
+                self.engine.write_state()
+
+    def _run(self, result: SyncResult) -> None:
         engine = self.engine
         engine.stopper.may_hang_up = lambda: self._hangup_waits_seconds() <= 0
         engine.events.tell(planned_families(self.sources.values()))
@@ -76,7 +100,7 @@ class Tail:
             self._wait_for_others()
             if self.stop.reason == Reason.CUT:
                 self._begin_anew()
-        self._close()
+        self._close(result)
 
     def _start_threads(self) -> Callable[[], None]:
         """Start a thread for each source that pushes and for those that poll; gives what this thread has to do."""
@@ -162,7 +186,7 @@ class Tail:
         while closing is not None and closing.is_alive() and not self._ended() and clock.monotonic() < deadline:
             closing.join(0.05)
 
-    def _close(self) -> None:
+    def _close(self, result: SyncResult) -> None:
         engine = self.engine
         engine.tell()
         if not self._crew.wait():
@@ -173,14 +197,14 @@ class Tail:
         for source in self.sources.values():
             error = source.tries.error
             if error is not None and (source.tries.for_good or engine.stopper.signal is None):
-                self._result.errors.setdefault(source.name, error)
+                result.errors.setdefault(source.name, error)
 
-    def last_words(self) -> None:
+    def last_words(self, result: SyncResult) -> None:
         """What is to be told at the end, once everything is out."""
         failing = {
             one.name: one.tries.failures
             for one in self.sources.values()
-            if one.tries.failures and one.name not in self._result.errors
+            if one.tries.failures and one.name not in result.errors
         }
         self.engine.events.tell(TailEnded(tuple(self._left), failing))
 
@@ -226,36 +250,13 @@ class Tail:
         return None
 
     def _wait(self, now: float, due: float | None) -> None:
-        """Until something is due: a poll, a discovery. With a clock that nobody moves but us, also what the timer sees
-        to: a STATE, the end."""
-        engine, settings = self.engine, self._settings
+        """Until something is due: a poll, a discovery."""
         moments = [due]
-        if settings.tail_rediscover_seconds is not None:
-            moments.append(self._discovered + settings.tail_rediscover_seconds)
+        if self._settings.tail_rediscover_seconds is not None:
+            moments.append(self._discovered + self._settings.tail_rediscover_seconds)
         known = [moment for moment in moments if moment is not None]
         wait = min(max(0.0, min(known) - now), _LONGEST_SECONDS) if known else 60.0
-        engine.clock.wait(engine.changed, self.until_due(wait))
-        if engine.clock.is_fake:
-            engine.changed.release()
-            try:
-                self.pass_time()
-            finally:
-                engine.changed.acquire()
-
-    def until_due(self, seconds: float) -> float:
-        """No longer than until something is due that the timer sees to: with a clock that nobody else looks at."""
-        if not self.engine.clock.is_fake:
-            return seconds
-        end = None if self._settings.tail_max_seconds is None else self._begun + self._settings.tail_max_seconds
-        known = [moment for moment in (self.state_due, end) if moment is not None]
-        return max(0.0, min([seconds, *(moment - self.engine.clock.monotonic() for moment in known)]))
-
-    def pass_time(self) -> None:
-        """What the timer does, for such a clock."""
-        with self.engine.lock:
-            for run in list(self.engine.running):
-                run.tick()
-            self.tick(whole=True)
+        self.engine.clock.wait(self.engine.changed, wait)
 
     def _warn_if_late(self, source: Source, late_seconds: float) -> None:
         if not self._told_late and self._settings.workers == 1 and late_seconds > max(60, 2 * source.interval_seconds):
@@ -308,27 +309,56 @@ class Tail:
                 source.due = min(source.due, at)
             self.engine.changed.notify_all()
 
-    @property
-    def state_due(self) -> float | None:
-        """When the next STATE comes at the latest; None where there is nothing that none covers."""
+    # ---- what is due by time -----------------------------------------------------------------------------
+
+    def _tickers(self) -> tuple[Ticker, ...]:
+        age = self._settings.page_max_age_seconds
+        often = min(age, _PUSHED_SECONDS if self.pushes else _POLLED_SECONDS)
+        look = partial(self.engine.beside, self._look)
+        return Ticker(self._hand_on_if_due, often, self._due), Ticker(look, min(age, _SECOND))
+
+    def _due(self) -> float | None:
+        """When a STATE or the end comes at the latest."""
+        most = self._settings.tail_max_seconds
+        end = None if most is None else self._begun + most
+        return min((moment for moment in (self._state_due(), end) if moment is not None), default=None)
+
+    def _state_due(self) -> float | None:
+        """None where there is nothing that no STATE covers."""
         since = self.engine.ledger.uncovered_since
         return None if since is None else since + self._settings.state_message_min_interval_ms / 1000
 
-    def tick(self, *, whole: bool) -> None:
-        """What is due by time; under the engine's lock."""
-        engine, now, due = self.engine, self.engine.clock.monotonic(), self.state_due
+    def _hand_on_if_due(self) -> None:
+        engine, due = self.engine, self._due()
+        if engine.running or engine.stopper.put_off or (due is not None and due <= engine.clock.monotonic()):
+            engine.beside(self._hand_on)
+        if self.stop.reason:
+            engine.tell()  # off the main thread no watchdog does
+
+    def _hand_on(self) -> None:
+        """Rows of functions that block go out, a STATE that is due comes, and the end, and a SIGHUP that was put
+        off."""
+        engine = self.engine
+        for run in list(engine.running):
+            run.tick()
+        if engine.running:
+            engine.sink.flush()
         self._see_to_hangup()
+        now, due, most = engine.clock.monotonic(), self._state_due(), self._settings.tail_max_seconds
         if due is not None and now >= due:
             engine.write_state()
-        if whole:
-            engine.acknowledgements.tick()
-            if engine.clock.is_fake:
-                engine.events.tell(Tick())
-            self._cut_behind(now)
-            used = {number for run in engine.running for number in tuple(run.client_numbers)}
-            engine.session.clients.close_old(keep=used)
-        if self._settings.tail_max_seconds is not None and now - self._begun >= self._settings.tail_max_seconds:
+        if most is not None and now - self._begun >= most:
             engine.stopper.end()
+
+    def _look(self) -> None:
+        """What is looked at each second."""
+        engine = self.engine
+        engine.session.save_config()
+        engine.acknowledgements.tick()
+        self._cut_behind(engine.clock.monotonic())
+        used = {number for run in engine.running for number in tuple(run.client_numbers)}
+        engine.session.clients.close_old(keep=used)
+        engine.sink.tick()
 
     def _cut_behind(self, now: float) -> None:
         """A call of a tail function of which a part has failed ends after the interval: its bookmark stands still, and
@@ -340,11 +370,6 @@ class Tail:
             run.behind_since = now if run.behind_since is None else run.behind_since
             if source is not None and now - run.behind_since >= source.interval_seconds:
                 run.cut_now()
-
-    def tell_if_over(self) -> None:
-        """Wake whoever waits, where the run is to end and no watchdog does it."""
-        if self.stop.reason:
-            self.engine.tell()
 
     # ---- discovery -------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from burler.engine.tail.tail import Tail
 
 logger = logging.getLogger(__name__)
-
-_FAKE_SECONDS = 0.02
 
 
 def wake_loop(tail: Tail, source: Source, stop: StopToken) -> None:
@@ -47,12 +44,8 @@ def wake_loop(tail: Tail, source: Source, stop: StopToken) -> None:
 
 
 def _pause(tail: Tail, seconds: float, until: Callable[[], bool]) -> None:
-    """Let time pass. A clock that whoever waits moves is none of ours: it would run away with the polls."""
-    clock = tail.engine.clock
-    if clock.is_fake:
-        time.sleep(min(seconds, _FAKE_SECONDS))
-    else:
-        tail.engine.pause(seconds, until)
+    """Let time pass, beside the polls."""
+    tail.engine.pause(seconds, until, clock=tail.engine.clock.beside)
 
 
 def _listen(tail: Tail, source: Source, stop: StopToken, tries: Tries) -> None:
@@ -60,7 +53,7 @@ def _listen(tail: Tail, source: Source, stop: StopToken, tries: Tries) -> None:
     assert function is not None
     run = engine.session.describing(source.name)
     run._channel = _WakeChannel(tail, stop)
-    begun, held = engine.clock.monotonic(), contextlib.ExitStack()
+    begun, held = engine.clock.beside.monotonic(), contextlib.ExitStack()
 
     def client() -> Any:
         number, made = engine.session.clients.get()
@@ -77,7 +70,7 @@ def _listen(tail: Tail, source: Source, stop: StopToken, tries: Tries) -> None:
                 call_bound(run, lambda: next(items))
             except StopIteration:
                 return
-            if engine.clock.monotonic() - begun > source.interval_seconds:
+            if engine.clock.beside.monotonic() - begun > source.interval_seconds:
                 tries.good()  # it was connected and has worked
             tail.poll_now(source)
     finally:
