@@ -14,7 +14,7 @@ from burler.engine.remote.parts import Part, PartEnd, errors_of
 from burler.engine.remote.planning import Planning
 from burler.engine.run.partitions import GivenPartition
 from burler.engine.run.signals import Stopper
-from burler.engine.run.sync import Engine
+from burler.engine.run.sync import Run
 from burler.errors import CatalogError
 from burler.events import Events
 from burler.report.log import RunLog
@@ -58,7 +58,7 @@ def run_part(
         if part.partition.key is not None:
             versions = {name: table.version for name, table in part.shared.tables.items()}
             given = GivenPartition(copy.deepcopy(part.partition), versions)
-        engine = Engine(
+        engine = Run(
             one.session,
             replace(one.plan, runs=runs),
             sink,

@@ -15,7 +15,7 @@ from burler.declare.app import App
 from burler.engine.catalog.discovery import discover
 from burler.engine.catalog.plan import Plan, make_plan
 from burler.engine.run.signals import Stopper
-from burler.engine.run.sync import Engine, SyncResult, write_schemas
+from burler.engine.run.sync import Run, SyncResult, write_schemas
 from burler.engine.session import Session
 from burler.engine.state.ledger import unread
 from burler.engine.tail.settings import check
@@ -93,7 +93,7 @@ def run_session(
             status = "succeeded"
             return SyncResult(state=state)
         _make_client(session, plan)
-        engine = Engine(
+        engine = Run(
             session,
             plan,
             sink,

@@ -8,36 +8,22 @@ One engine drives every mode. STATE travels in the same sequence as the records 
 from __future__ import annotations
 
 import copy
-import datetime as dt
 import logging
-import threading
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import msgspec
-
-from burler.clock import Clock, Ticker
-from burler.engine.acknowledge import Acknowledgements
-from burler.engine.catalog.plan import Plan, PlannedRun, PlannedStream
-from burler.engine.run.guarded import GuardedSink
-from burler.engine.run.partitions import GivenPartition
-from burler.engine.run.signals import Stopper
-from burler.engine.run.stop import Reason, StopToken
+from burler.clock import Ticker
+from burler.engine.catalog.plan import Plan, PlannedRun
+from burler.engine.run.engine import FATAL, Engine
+from burler.engine.run.stop import StopToken
 from burler.engine.run.stream import SyncRun
-from burler.engine.run.workers import Crew, stopper_here
-from burler.engine.run.writing import FATAL
-from burler.engine.session import Session
-from burler.engine.state.ledger import Ledger
+from burler.engine.run.workers import Crew
 from burler.engine.state.progress import Progress
 from burler.engine.tail.kept import Kept
 from burler.engine.writer.writer import schema_of
-from burler.errors import StreamError
-from burler.events import Events, Failed, StateWritten
-from burler.settings import Settings
-from burler.singer.messages import State
+from burler.events import Failed
 from burler.sinks.base import Sink, form_for
 
 logger = logging.getLogger(__name__)
@@ -62,56 +48,10 @@ class SyncResult:
         return 1 if self.errors else 0
 
 
-class Engine:
-    """Runs a plan into a sink; ``part``: one partition alone, of the only stream of the plan, for another run."""
+class Run(Engine):
+    """Runs a plan into a sink."""
 
-    def __init__(
-        self,
-        session: Session,
-        plan: Plan,
-        sink: Sink,
-        *,
-        state: dict[str, Any] | None = None,
-        settings: Settings | None = None,
-        stopper: Stopper | None = None,
-        now: Callable[[], dt.datetime] | None = None,
-        clock: Clock | None = None,
-        limit: int | None = None,
-        events: Events | None = None,
-        replan: Callable[[], Plan] | None = None,
-        part: GivenPartition | None = None,
-    ) -> None:
-        self.session = session
-        self.plan = plan
-        self.stopper = stopper or Stopper()
-        self.stop = self.stopper.stop.child()
-        self.sink: Sink = GuardedSink(sink, self.stop)
-        self.settings = settings or Settings()
-        self.clock = clock or Clock()
-        always = self.settings.tail and limit is None
-        self.ledger = Ledger(state, self.clock, always=always, writes=limit is None)
-        self.state = self.ledger.document
-        self.now = now or self.clock.now
-        self.limit = limit
-        self.replan = replan
-        self.part = part
-        self.lock = threading.RLock()
-        self.changed = threading.Condition()
-        self.running: list[SyncRun] = []
-        self.events = events or Events()
-        self.acknowledgements = Acknowledgements(
-            session,
-            plan,
-            self.settings,
-            self.clock,
-            given=self.state,
-            client_of=self.client_of,
-            stop=self.stop,
-            failed=self.stream_failed,
-            died=self.stopper.fail,
-        )
-        self._waiting = deque(plan.runs)
-        self._late_errors: dict[str, BaseException] = {}
+    running: list[SyncRun]
 
     def run(self, drive: Callable[[SyncResult], None] | None = None) -> SyncResult:
         """Run every stream of the plan; a broken one does not stop the others.
@@ -148,7 +88,7 @@ class Engine:
                     self.sink.close(complete=complete)
             finally:
                 self.acknowledgements.close()  # of the last STATE; a lake's has only just been written
-        for name, error in self._late_errors.items():
+        for name, error in self.late_errors.items():
             result.errors.setdefault(name, error)
         result.state = copy.deepcopy(self.state)
         result.stopped_by = self.stopper.signal
@@ -183,7 +123,7 @@ class Engine:
 
     def _run_each(self, result: SyncResult) -> None:
         crew = Crew(self.stop, name="burler-stream")
-        first = self._waiting.popleft() if self._waiting else None
+        first = self.waiting.popleft() if self.waiting else None
         for _ in range(1, min(self.settings.workers, len(self.plan.runs)) if self.limit is None else 1):
             crew.start(partial(self._beside, result))
         while first is not None:
@@ -201,7 +141,7 @@ class Engine:
 
     def _next(self) -> PlannedRun | None:
         with self.lock:
-            return self._waiting.popleft() if self._waiting and not self.stop.reason else None
+            return self.waiting.popleft() if self.waiting and not self.stop.reason else None
 
     def _beside(self, result: SyncResult) -> None:
         """Streams in a thread beside the first."""
@@ -259,25 +199,6 @@ class Engine:
                         errors.setdefault(failed, reason)
         return run
 
-    def write_state(self) -> None:
-        """STATE with what is safe to say of all streams now, also where that is the same as before: it covers what came
-        since. Files that hold records before it are closed for it."""
-        for run in self.running:
-            for task in run.open_tasks:
-                run.saved.merge(task.progress())
-            run.counts_from_here()
-        self.say_state()
-        self.sink.settle()
-
-    def say_state(self) -> None:
-        """STATE, if it says anything new."""
-        self.note_syncing()
-        value = self.ledger.snapshot()
-        if value is not None:
-            self.sink.write(State(msgspec.json.decode(value)))
-            self.ledger.is_out(value)
-            self.events.tell(StateWritten(len(value)))
-
     def _leave(self) -> None:
         """User code does not come to its end although the run is to: the last STATE goes out all the same, and the
         process ends. Called by the watchdog."""
@@ -285,54 +206,6 @@ class Engine:
             logger.warning("a function does not end although it was told to; the process ends without it")
             if self.stop.error is None:
                 self.write_state()
-
-    def pause(self, seconds: float, until: Callable[[], bool], *, clock: Clock | None = None) -> None:
-        """Let time pass for a function of the author's, no longer than ``until`` says; by the run's clock, if no other
-        one is given."""
-        clock = clock or self.clock
-        end = clock.monotonic() + seconds
-        with stopper_here(self.stopper).our_code():  # a Stop in a condition could leave its lock as it should not be
-            while True:
-                with self.changed:
-                    left = end - clock.monotonic()
-                    if until() or left <= 0:
-                        return
-                    clock.wait(self.changed, left)
-
-    def client_of(self, stream: str) -> tuple[int, Any]:
-        """The client that a stream's round began with, while it runs, and its number: its functions have one."""
-        run = next((run for run in tuple(self.running) if stream in run.line.names), None)
-        if run is None or not run.client_numbers:
-            return self.session.clients.get()
-        return self.session.clients.numbered(min(tuple(run.client_numbers)))
-
-    def tell(self) -> None:
-        """Wake whoever waits: something has changed."""
-        with self.changed:
-            self.changed.notify_all()
-
-    def stream_failed(self, name: str, error: StreamError) -> None:
-        """A function of a stream's failed that is not called in its own run: for an acknowledgement."""
-        with self.lock:
-            run = next((run for run in self.running if name in run.line.names), None)
-            if run is not None:
-                run.failures.end_of(name, error)
-            else:
-                self._late_errors.setdefault(name, error)
-                self.events.tell(Failed(name, None, error))
-
-    def planned(self, stream: str) -> PlannedStream | None:
-        """A stream of the plan; None if it is not selected."""
-        return next((one for one in self.plan.streams if one.tap_stream_id == stream), None)
-
-    def note_syncing(self) -> None:
-        """Note in the state which stream the run is in, unless the settings say not to: the first that has
-        not come to its end."""
-        name = self.running[0].at if self.running else None
-        if name is None and self._waiting and self.stop.reason < Reason.LEFT_BEHIND:
-            name = self._waiting[0].spec.tap_stream_id
-        # Rounds of a tail are of all streams.
-        self.ledger.note_syncing(name if self.settings.currently_syncing and not self.settings.tail else None)
 
 
 def write_schemas(plan: Plan, sink: Sink) -> None:

@@ -24,29 +24,27 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from burler.declare.spec import StreamSpec
-from burler.engine.run import pace
 from burler.engine.run.channel import WorkerChannel
+from burler.engine.run.engine import FATAL
 from burler.engine.run.failures import is_retried
+from burler.engine.run.job import Job
 from burler.engine.run.page_size import PageSize
 from burler.engine.run.signals import Stop, Stopper
 from burler.engine.run.stop import Reason
 from burler.engine.run.task import Came, Member, Row, Snapshot, Task
-from burler.engine.run.writing import FATAL, Above, Writing
+from burler.engine.run.writing import Above, Writing
 from burler.engine.state.progress import Partition
 from burler.errors import StreamError
 from burler.log_settings import log_settings
 from burler.logs import short
 from burler.pipeline.pull import Buffer, Pull
 from burler.pipeline.yielded import size_of_row
-
-if TYPE_CHECKING:
-    from burler.engine.run.stream import SyncRun
 
 logger = logging.getLogger(__name__)
 
@@ -109,17 +107,17 @@ _NOT_THE_CALLS: tuple[type[BaseException], ...] = (Halted, TaskFailed, Raised, *
 class Worker:
     """Drives tasks one after the other. ``task`` is the one that it is at."""
 
-    def __init__(self, sync: SyncRun, stopper: Stopper) -> None:
-        self._sync = sync
-        self._engine = sync.engine
-        self.line = sync.line
+    def __init__(self, job: Job, stopper: Stopper) -> None:
+        self._job = job
+        self._engine = job.engine
+        self.line = job.line
         self._stopper = stopper
-        self.stop = self._token = sync.stop.child()  # the token: of the try of a task that it is at
+        self.stop = self._token = job.stop.child()  # the token: of the try of a task that it is at
         self._context = contextvars.copy_context()
-        self.writing = Writing(sync)
+        self.writing = Writing(job)
         self._buffer = Buffer()
         self._pulls: list[Pull] = []  # calls that have begun, the root's first
-        self._size = PageSize(sync.engine.settings)
+        self._size = PageSize(job.engine.settings)
         self._page_rows = 1
         self._spent_seconds = 0.0  # in user code, for what is in the buffer
         self._thread = 0
@@ -153,7 +151,7 @@ class Worker:
             self.over = True
 
     def _goes_on(self) -> bool:
-        return not (self.stop.reason or pace.full(self._sync))
+        return not (self.stop.reason or self._job.is_full)
 
     def _next(self) -> Task | None:
         """The next task; None behind the last.
@@ -165,7 +163,7 @@ class Worker:
         while True:
             self._check()
             try:
-                given: Partition | None = self._user_code(partial(self._context.run, self._sync.partitions.next))
+                given: Partition | None = self._user_code(partial(self._context.run, self._job.partitions.next))
             except Halted:
                 raise
             except BaseException as error:
@@ -173,10 +171,10 @@ class Worker:
             if given is None:
                 return None
             try:
-                return self._sync.task(given)
+                return self._job.task(given)
             except StreamError as error:
                 with self._engine.lock:
-                    self._sync.could_not_begin(given, error)
+                    self._job.could_not_begin(given, error)
 
     def _check(self) -> None:
         if not self._goes_on():
@@ -211,16 +209,16 @@ class Worker:
 
     def _call_root(self, task: Task) -> None:
         """Call the root's function, and go through what it gives."""
-        sync, root, lot = self._sync, task.root, self._lot(task)
+        job, root, lot = self._job, task.root, self._lot(task)
         pull = self._open(
             task,
             root,
             lambda: task.call(root, None),
             ended=lambda: None if self.told else task.settle(),
             lot=lot,
-            one_by_one=sync.pushes,
-            whole_pages=sync.whole_pages,
-            page_by_page=sync.page_by_page,
+            one_by_one=job.pushes,
+            whole_pages=job.whole_pages,
+            page_by_page=job.page_by_page,
         )
         alive, error = True, None
         while alive:
@@ -258,8 +256,8 @@ class Worker:
         """What user code raised, as an error of the stream: sys.exit() and the like end this stream, not the others."""
         if isinstance(error, Exception):
             return error
-        sync = self._sync
-        ended = StreamError(sync.name, f"stream '{sync.name}' ({sync.place}): {short(error)}")
+        job = self._job
+        ended = StreamError(job.name, f"stream '{job.name}' ({job.place}): {short(error)}")
         ended.__cause__ = error
         return ended
 
@@ -269,11 +267,11 @@ class Worker:
         Raises:
             Halted: the stream can't go on either.
         """
-        sync, engine = self._sync, self._engine
+        job, engine = self._job, self._engine
         with engine.lock:
             written = task.error
         # A tail function is called again by the tail, from where it has come to.
-        if written is None and error is not None and not sync.pushes and is_retried(sync.spec, error, task.retries):
+        if written is None and error is not None and not job.pushes and is_retried(job.spec, error, task.retries):
             if self.stop.reason >= Reason.CUT:
                 raise Halted  # stopped, before the next try
             try:
@@ -286,8 +284,8 @@ class Worker:
             if task.error is None:
                 task.error = error
             self.task = self._current = None
-            if task in sync.open_tasks:
-                sync.task_ended(task)
+            if task in job.open_tasks:
+                job.task_ended(task)
         if isinstance(task.error, FATAL):
             raise task.error
         if self.stop.reason or task.key is None:
@@ -297,23 +295,23 @@ class Worker:
 
     def _try_again(self, task: Task, error: Exception) -> None:
         """Prepare a further try: from the task's beginning, or from where its author says."""
-        sync, root = self._sync, task.root
-        sync.retries.note(sync.spec, task.where, error, task.retries + 1)
+        job, root = self._job, task.root
+        job.retries.note(job.spec, task.where, error, task.retries + 1)
         self._again(task)
-        prepare = partial(sync.retries.set_up, sync.spec, root.given, error, task.retries, run=root.context.run)
+        prepare = partial(job.retries.set_up, job.spec, root.given, error, task.retries, run=root.context.run)
         bookmark = self._user_code(prepare)
         task.begin_at(bookmark)
-        if task.key is None and bookmark is None and not sync.resumable:
+        if task.key is None and bookmark is None and not job.resumable:
             with self._engine.lock:
-                for writer in sync.writers.values():
+                for writer in job.writers.values():
                     writer.versions.renew()
 
     def _again(self, task: Task) -> None:
         self._close()
         with self._engine.lock:
             task.again()
-            if self._sync.kept is not None:
-                self._sync.kept.again(task.key)
+            if self._job.kept is not None:
+                self._job.kept.again(task.key)
             self.task = self._current = None
 
     def _write_last(self) -> None:
@@ -347,7 +345,7 @@ class Worker:
         Raises:
             Halted: it was stopped.
         """
-        sync, stopper = self._sync, self._stopper
+        job, stopper = self._job, self._stopper
         begun = time.monotonic()
         try:
             result = stopper.run(action, self._token, self._buffer.cut)
@@ -356,12 +354,12 @@ class Worker:
         except (Stop, KeyboardInterrupt) as stop:
             if stopper.raised:
                 raise Halted from None
-            raise Raised(StreamError(sync.name, f"stream '{sync.name}' ({sync.place}): {short(stop)}")) from None
+            raise Raised(StreamError(job.name, f"stream '{job.name}' ({job.place}): {short(stop)}")) from None
         except BaseException as error:
             if not stopper.raised:
                 raise
             if self.task is None or self.task.error is None:
-                logger.warning("stream '%s': its function raised when it was stopped: %s", sync.name, short(error))
+                logger.warning("stream '%s': its function raised when it was stopped: %s", job.name, short(error))
             raise Halted from None
         finally:
             self._spent_seconds += time.monotonic() - begun
@@ -417,7 +415,7 @@ class Worker:
     def _pull(self, pull: Pull) -> bool:
         """Run a function until a page is full, or a lot of rows of parents; False once it has ended."""
         if not self._buffer:
-            self._page_rows = pace.limit_of(self._sync, self._size.rows)
+            self._page_rows = self._job.rows_of_page(self._size.rows)
         return bool(self._user_code(partial(pull.fill, max(1, self._page_rows - len(self._buffer)))))
 
     def _lot(self, task: Task) -> Lot:
@@ -528,7 +526,7 @@ class Worker:
     def _set_up_call(
         self, child: Member, spec: StreamSpec, error: Exception, tries: int, row: Row, above: Above
     ) -> Any:
-        retries = self._sync.retries
+        retries = self._job.retries
         retries.note(spec, self._row_name(above), error, tries)
         parent = _copy(row)
         given = {**child.given, "parent": lambda: parent}
@@ -550,12 +548,12 @@ class Worker:
         where = f"parent {self._row_name(above)}"
         if task.where:
             where = f"{task.where}, {where}"
-        if self._sync.failures.too_many_calls(stream):
+        if self._job.failures.too_many_calls(stream):
             self.line.closed |= self.line.below(stream)
 
         def act() -> None:
             task.miss(stream, self.writing.values_above(task, above))
-            self._sync.failures.of_call(stream, where, error)
+            self._job.failures.of_call(stream, where, error)
 
         self._act(task, act)
 
@@ -582,8 +580,8 @@ class Worker:
                             self._end(task, states)
                 if not lot.rows:
                     if task.takes_save():
-                        self._sync.save_state()
-                    self._sync.save_if_due()
+                        self._job.save_state()
+                    self._job.save_if_due()
             if task.error is not None:
                 raise TaskFailed
             if not lot.rows:
@@ -613,7 +611,7 @@ class Worker:
         Raises:
             Halted: nothing is written any more. TaskFailed: something did not fit.
         """
-        sync, engine = self._sync, self._engine
+        job, engine = self._job, self._engine
         engine.session.save_config()
         with engine.lock:
             if self.stop.reason >= Reason.LEFT_BEHIND:
@@ -623,9 +621,9 @@ class Worker:
                 task.keep_states(states)
             if ends:
                 self._end(task, states)
-            self._size.adapt(rows=sync.rows, size=sync.bytes, seconds=self._spent_seconds)
+            self._size.adapt(rows=job.rows, size=job.bytes, seconds=self._spent_seconds)
             self._spent_seconds = 0.0
-            sync.save_if_due()
+            job.save_if_due()
         self._acknowledge()
         if task.error is not None:
             raise TaskFailed
@@ -638,7 +636,7 @@ class Worker:
                 task.keep_states(states)
             task.finish()
             self._current = None
-            self._sync.task_ended(task)
+            self._job.task_ended(task)
 
     def _write_all(self) -> None:
         """Take what was gathered, shape it, write it. An error of the task stands in ``task.error``.
@@ -649,7 +647,7 @@ class Worker:
         task = self._current
         if task is not None and not self._is_open:
             self._is_open = True
-            self._sync.task_began(task)
+            self._job.task_began(task)
         given = self._buffer.take()
         if not given or self.stop.reason >= Reason.LEFT_BEHIND:
             return
@@ -658,7 +656,7 @@ class Worker:
         self.writing.write(task, given)
 
     def _acknowledge(self) -> None:
-        if self._engine.acknowledgements.waiting and self._sync.kept is None:
+        if self._engine.acknowledgements.waiting and self._job.kept is None:
             with (
                 contextlib.suppress(Stop),
                 self._stopper.user_code(self._token),
@@ -687,9 +685,9 @@ class Worker:
         self._write_all()
         task = self._current
         if task is not None and task.error is not None:
-            if self._sync.pushes and not self._warned:
+            if self._job.pushes and not self._warned:
                 self._warned = True
-                logger.warning("stream '%s': can't go on: %s", self._sync.name, short(task.error))
+                logger.warning("stream '%s': can't go on: %s", self._job.name, short(task.error))
             self._token.stop(Reason.ENDED)
             self._stopper.look()
             self._engine.tell()  # whoever waits by stream.wait
@@ -698,7 +696,7 @@ class Worker:
         """The run ends, and this worker's user code does not: what it has yielded goes out (where anything still can),
         nothing after that counts."""
         self._buffer.cut()
-        if not self._sync.has_hooks:
+        if not self._job.has_hooks:
             self._write_all()
         self.stop.stop(Reason.LEFT_BEHIND)
 
@@ -721,9 +719,9 @@ class Worker:
     def relieve(self, task: Task) -> None:
         """Write what is in the buffer where user code has put much there at once; each row where nobody else would: of
         a tail function that may block for hours, with hooks that run in its own thread only."""
-        if len(self._buffer) >= (1 if self._sync.pushes and self._sync.has_hooks else _MANY):
+        if len(self._buffer) >= (1 if self._job.pushes and self._job.has_hooks else _MANY):
             self.act(task, lambda: None)
-            if threading.get_ident() == self._thread and pace.full(self._sync):
+            if threading.get_ident() == self._thread and self._job.is_full:
                 raise Enough
 
     def act(self, task: Task, action: Callable[[], Any]) -> None:
@@ -742,7 +740,7 @@ class Worker:
             try:
                 self._write_all()
                 self.writing.guarded(task, action)
-                self._sync.save_if_due()
+                self._job.save_if_due()
             except BaseException as error:
                 self._engine.stopper.fail(error)  # user code may eat it, or it may end a thread of the author's alone
                 raise

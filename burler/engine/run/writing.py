@@ -5,21 +5,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from burler.engine.run.engine import FATAL
+from burler.engine.run.job import Job
 from burler.engine.run.task import Row, Task
-from burler.errors import DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
+from burler.errors import StreamError
 from burler.pipeline.pull import not_emitted, refused
 from burler.pipeline.yielded import split
 from burler.singer.bookmark_values import spelled
 
-if TYPE_CHECKING:
-    from burler.engine.run.stream import SyncRun
-
-# Errors of the whole run: no other stream would fare better, and no STATE may follow them.
-FATAL: tuple[type[BaseException], ...] = (OutputClosed, StorageError, DataError, LockLost, UsageError, MemoryError)
 Above = Mapping[str, Row]
 """A row of a parent, that of its own parent, and so on, by their streams."""
 
@@ -27,10 +24,10 @@ Above = Mapping[str, Row]
 class Writing:
     """Hands the rows of tasks to the writers of their streams, and lets the bookmarks follow."""
 
-    def __init__(self, sync: SyncRun) -> None:
-        self._sync = sync
-        self._engine = sync.engine
-        self.line = sync.line
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._engine = job.engine
+        self.line = job.line
         self._thread = 0
 
     def write(self, task: Task, given: dict[str, list[Any]]) -> None:
@@ -44,7 +41,7 @@ class Writing:
             self.guarded(task, lambda: self._rows(task, given))
         finally:
             self._thread = 0
-        self._sync.wrote()
+        self._job.wrote()
 
     def at_work_here(self) -> bool:
         """Whether this thread is writing just now: whoever asks is a hook, called with rows on their way out."""
@@ -65,7 +62,7 @@ class Writing:
             task.error = error
 
     def _rows(self, task: Task, given: dict[str, list[Any]]) -> None:
-        sync, line, root = self._sync, self.line, self._sync.name
+        job, line, root = self._job, self.line, self._job.name
         task.check_overlap()
         parts: dict[str, list[Any]] = {}
         strange: StreamError | None = None
@@ -78,11 +75,11 @@ class Writing:
         errors: list[tuple[str, StreamError]] = []
         written: list[tuple[str, list[Any]]] = []
         for name in sorted(parts, key=line.rank) if len(parts) > 1 else parts:
-            writer = sync.writers.get(name)
+            writer = job.writers.get(name)
             before = writer.rows if writer is not None else 0
             if writer is not None and name not in line.dropped:
                 for part in writer.joined(parts[name]):
-                    kept = None if writer.versions.in_block else sync.kept
+                    kept = None if writer.versions.in_block else job.kept
                     repeats = None if kept is None else kept.repeats(line, name, task.key)
                     keys, error = writer.write(part, task.given_to(name), repeats)
                     written.append((name, keys))
@@ -90,13 +87,13 @@ class Writing:
                         errors.append((name, error))
                         break
             elif name not in line.names:
-                errors.append((root, not_emitted(name, root, sync.place)))
+                errors.append((root, not_emitted(name, root, job.place)))
             rows = _rows(parts[name])
             if writer is None and name == root and line.unseen is not None and root in task.trackers:
                 written.append((name, line.unseen.of(rows)))
             # Rows that were left out count as well; how many a page of another kind holds is seen by what came of it.
-            sync.since_rows += max(len(rows), writer.rows - before if writer is not None else 0)
-            sync.at = name
+            job.since_rows += max(len(rows), writer.rows - before if writer is not None else 0)
+            job.at = name
         self._observe(task, written, errors, several=len(parts) > 1)
         if strange is not None:
             raise strange
@@ -106,7 +103,7 @@ class Writing:
     ) -> None:
         """The bookmarks follow what is out. In a page of several streams the rows of one before another's bad row
         can't be told from those after it: there the bookmarks stay, and the page comes again."""
-        line, failures = self.line, self._sync.failures
+        line, failures = self.line, self._job.failures
         own = [error for name, error in errors if not line.is_substream(name)]
         for name, error in errors:
             if error not in own:
@@ -125,7 +122,7 @@ class Writing:
         """What belongs to some parents is out: their bookmark functions are told what it was."""
         asked, task.asked = task.asked, []
         for name, row, children in asked:
-            writer = self._sync.writers.get(name)
+            writer = self._job.writers.get(name)
             if writer is not None:
                 task.observe(name, writer.ask_bookmark(row, children, task.given_to(name)))
 
@@ -134,7 +131,7 @@ class Writing:
         and stays where it is."""
         values: dict[str, Any] = {}
         for name, row in above.items():
-            writer, unseen = self._sync.writers.get(name), self.line.unseen
+            writer, unseen = self._job.writers.get(name), self.line.unseen
             if writer is not None:
                 found = writer.key_of(row, task.given_to(name))
                 if found is not msgspec.UNSET:
@@ -158,20 +155,20 @@ class Writing:
             task.save_bookmark(stream, value)
         if not self.line.has_children:
             task.keep_states(task.states())
-        self._sync.save_state()
+        self._job.save_state()
 
     def begin_version(self, stream: str) -> None:
         """A ``with stream.full_table()`` block begins."""
-        self._sync.writers[stream].versions.begin_block()
-        if self._sync.kept is not None:
-            self._sync.kept.forget(stream)  # targets drop what went out before it
+        self._job.writers[stream].versions.begin_block()
+        if self._job.kept is not None:
+            self._job.kept.forget(stream)  # targets drop what went out before it
 
     def end_version(self, task: Task, stream: str, *, whole: bool) -> None:
         """The block has ended; ``whole`` says that it did so without an error."""
-        self._sync.writers[stream].versions.end_block(whole=whole and stream not in task.behind)
+        self._job.writers[stream].versions.end_block(whole=whole and stream not in task.behind)
 
     def caught_up(self, task: Task, stream: str) -> None:
-        """A tail function has handed on all that its sync function gave."""
+        """A tail function has handed on all that its job function gave."""
         task.note_incomplete()
         if stream in task.trackers:
             task.trackers[stream].reached()
@@ -180,19 +177,19 @@ class Writing:
         """What was saved of a source no longer counts."""
         task.drop_sources(stream)
         if self._engine.ledger.is_small:
-            self._sync.save_state()
+            self._job.save_state()
         else:  # of thousands of partitions each would write all of them: it goes with the next one that is due
             task.source_changed = True
 
     def not_modified(self, stream: str) -> None:
         """The source says that nothing has changed. Rows of substreams hang on rows that do not come. What the function
         gives by other names may still come: if nothing does, that means nothing, either."""
-        line, sync = self.line, self._sync
-        for name in line.below(stream) & sync.writers.keys():
-            writer = sync.writers[name]
+        line, job = self.line, self._job
+        for name in line.below(stream) & job.writers.keys():
+            writer = job.writers[name]
             by_name = any(line.spec(one).emitted_by for one in line.above(name) if one != stream)
             for_parent = line.is_substream(stream)
-            writer.versions.not_changed(writer.rows, sync.place, by_name=by_name, for_parent=for_parent)
+            writer.versions.not_changed(writer.rows, job.place, by_name=by_name, for_parent=for_parent)
 
 
 def _rows(parts: list[Any]) -> list[dict[str, Any]]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from burler.engine.catalog.plan import PlannedRun, PlannedStream
+from burler.engine.catalog.plan import PlannedRun
 from burler.engine.run.line import Line
 from burler.engine.writer.writer import StreamWriter
 from burler.pipeline.repeats import Repeats
 
 if TYPE_CHECKING:
-    from burler.engine.run.stream import SyncRun
-    from burler.engine.run.sync import Engine
+    from burler.engine.run.engine import Engine
 
 
 _MOST, _MOST_OF_PARTITION = 100_000, 2_000
@@ -115,27 +113,3 @@ def _keeps(line: Line, name: str) -> Literal["top", "all"] | None:
     # Where a key may come twice in one reading, newest first, or in two partitions, all of them must be known.
     anywhere = planned.key_properties and (planned.order != "asc" or spec.partitions is not None)
     return "all" if made or anywhere or spec.lookback is not None or spec.signpost else "top"
-
-
-def writer_of(sync: SyncRun, stream: PlannedStream) -> StreamWriter:
-    """The writer of a stream in a run: a new one, or the one that a tail has kept, for another round."""
-    engine, name, kept, interrupted = sync.engine, stream.tap_stream_id, sync.kept, sync.saved.interrupted
-    version = interrupted.versions.get(name) if interrupted else None
-    found = kept.writers.get(name) if kept is not None else None
-    if found is not None:
-        found.begin_round(stream, sync.saved, version)
-        return found
-    made = StreamWriter(
-        stream,
-        engine.sink,
-        sync.saved,
-        now=engine.now,
-        invoke=partial(engine.session.invoke, stream=name),
-        settings=engine.settings,
-        limit=engine.limit,
-        wrote=engine.ledger.add,
-        interrupted_version=version,
-    )
-    if kept is not None:
-        kept.writers[name] = made
-    return made

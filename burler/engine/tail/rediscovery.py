@@ -13,12 +13,12 @@ from burler.engine.run.workers import stopper_here
 from burler.engine.tail.sources import Source, planned_families, source_of
 
 if TYPE_CHECKING:
-    from burler.engine.run.sync import Engine
+    from burler.engine.run.sync import Run
 
 logger = logging.getLogger(__name__)
 
 
-def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Source], None], *, stop: StopToken) -> None:
+def rediscover(engine: Run, sources: dict[str, Source], added: Callable[[Source], None], *, stop: StopToken) -> None:
     """Ask once more. What has changed begins with a new SCHEMA; where discovery fails, all stays as it is.
 
     Args:
@@ -68,7 +68,7 @@ def rediscover(engine: Engine, sources: dict[str, Source], added: Callable[[Sour
         engine.changed.notify_all()
 
 
-def _cut(engine: Engine, name: str) -> None:
+def _cut(engine: Run, name: str) -> None:
     """The round of a stream that is under way ends."""
     for run in engine.running:
         if run.name == name:

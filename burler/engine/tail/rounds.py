@@ -16,7 +16,7 @@ from burler.errors import BurlerError, PartialError
 from burler.events import RoundEnded, Status
 
 if TYPE_CHECKING:
-    from burler.engine.run.sync import Engine, SyncResult
+    from burler.engine.run.sync import Run, SyncResult
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _LONG_SECONDS = 60.0
 class Rounds:
     """Runs rounds, in whichever thread asks for one."""
 
-    def __init__(self, engine: Engine, result: SyncResult) -> None:
+    def __init__(self, engine: Run, result: SyncResult) -> None:
         self._engine = engine
         self._result = result
         self._settings = engine.settings

@@ -15,7 +15,7 @@ from functools import partial
 
 from burler.clock import Ticker
 from burler.engine.run.stop import Reason, StopToken
-from burler.engine.run.sync import Engine, SyncResult
+from burler.engine.run.sync import Run, SyncResult
 from burler.engine.run.workers import Crew
 from burler.engine.tail.rediscovery import rediscover
 from burler.engine.tail.retries import Tries
@@ -32,7 +32,7 @@ _PUSHED_SECONDS, _POLLED_SECONDS = 0.05, 0.2  # rows whose function blocks wait 
 _SECOND = 1.0
 
 
-def run_tail(engine: Engine) -> SyncResult:
+def run_tail(engine: Run) -> SyncResult:
     """Run the streams of a plan until somebody stops it.
 
     Raises:
@@ -48,7 +48,7 @@ class Tail:
     """Drives the streams of a plan until somebody stops it. ``stop`` ends with the client: at a SIGHUP, or with the
     run."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Run) -> None:
         self.engine = engine
         self._settings = engine.settings
         self._begun = self._anew = engine.clock.monotonic()

@@ -1,0 +1,438 @@
+"""A job: one family of streams, read once. What its workers share: its writers, its tasks, what is missing, and when a
+STATE is due."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any
+
+from burler.declare.strategies import EveryN, Manual, OnPage, Since
+from burler.engine.catalog.plan import PlannedRun, PlannedStream
+from burler.engine.run.calls import Calls
+from burler.engine.run.engine import Engine
+from burler.engine.run.failures import Failures, Retries
+from burler.engine.run.line import Line
+from burler.engine.run.partitions import Partitions, PartitionsFunction
+from burler.engine.run.stop import Reason, StopToken
+from burler.engine.run.task import Task
+from burler.engine.state.progress import Partition
+from burler.engine.tail.kept import Kept
+from burler.engine.writer.writer import StreamWriter
+from burler.errors import StreamError
+from burler.events import FamilyBegan, FamilyEnded, Incomplete, Page, Status, StreamEnded
+from burler.logs import short
+from burler.singer import state as st
+from burler.singer.metadata import FULL_TABLE
+
+logger = logging.getLogger(__name__)
+
+_SOON_ROWS, _SOON_SECONDS = 1000, 1.0  # after so much, what finished partitions have reached is saved
+
+
+class Job:
+    """Lives from SCHEMA to the root's last STATE. The engine's lock guards everything behind the pull.
+
+    ``at`` is the stream whose rows came last, ``last`` the task that began last. ``status`` says how it ended.
+
+    Args:
+        kept: what the rounds of a tail have in common; None in a plain run.
+        stop: says that it is to end, and why.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        planned: PlannedRun,
+        kept: Kept | None = None,
+        *,
+        stop: StopToken,
+    ) -> None:
+        self.engine = engine
+        self.kept = kept
+        self.stop = stop
+        self.pushes = planned.pushes
+        self.status: Status = "unfinished"
+        self.behind_since: float | None = None  # when a part of a tail function's call was first seen to have failed
+        self.client_numbers: set[int] = set()
+        self.spec = planned.spec
+        self.name = self.at = planned.spec.tap_stream_id
+        self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
+        self.line = Line(planned, engine.plan.catalog) if kept is None else kept.line(engine, planned)
+        settings, self._begun = engine.settings, engine.clock.monotonic()
+        self.saved = self.line.saved_in(engine.ledger, start_date=settings.start_date, is_part=engine.part is not None)
+        self._forgot = self.saved.forgot
+        # Everything is fetched: once; the further rounds of a tail ask for what has changed.
+        ignores_sources = settings.ignore_source_state and (kept is None or kept.rounds == 1)
+        if ignores_sources:
+            self._forgot |= self.saved.forget_sources()
+        self.calls = Calls(
+            engine.session,
+            self.line,
+            self.saved,
+            catalog=engine.plan.catalog,
+            settings=settings,
+            client=self.client,
+            began=engine.now(),
+            tailing=kept is not None,
+            ignores_sources=ignores_sources or engine.limit is not None,  # up to a limit it is there to show rows
+        )
+        self.writers = {stream.tap_stream_id: self._writer(stream) for stream in planned.streams}
+        if self.pushes:
+            for writer in self.writers.values():
+                writer.versions.keep()  # its rows belong to the table as it stands
+        self.tallies, self.own_run = self.calls.tallies, self.calls.whole
+        self.open_tasks: list[Task] = []
+        self.failures = Failures(
+            self.line, most=settings.max_failures, events=engine.events, stop=stop, open_tasks=self.open_tasks
+        )
+        self.retries = Retries(engine.session.invoke)
+        self.saved_by_hand = self._source_changed = False
+        self.last: Task | None = None
+        self.since_rows, self._since_pages, self._since = kept.since if kept else (0, 0, engine.clock.monotonic())
+        self._ended_tasks = 0
+        self._reported: dict[str, int] = {}
+        self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
+        self.whole_pages = isinstance(self.spec.strategy, OnPage)
+        self.partitions = self._partitions()
+        root = self.line.planned.get(self.name)
+        self.resumable = root is not None and root.resume_key is not None
+        specs = [stream.spec for stream in planned.streams]
+        self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
+
+    def _writer(self, stream: PlannedStream) -> StreamWriter:
+        """The writer of a stream: a new one, or the one that a tail has kept, for another round."""
+        engine, name, interrupted = self.engine, stream.tap_stream_id, self.saved.interrupted
+        version = interrupted.versions.get(name) if interrupted else None
+        found = self.kept.writers.get(name) if self.kept is not None else None
+        if found is not None:
+            found.begin_round(stream, self.saved, version)
+            return found
+        made = StreamWriter(
+            stream,
+            engine.sink,
+            self.saved,
+            now=engine.now,
+            invoke=partial(engine.session.invoke, stream=name),
+            settings=engine.settings,
+            limit=engine.limit,
+            wrote=engine.ledger.add,
+            interrupted_version=version,
+        )
+        if self.kept is not None:
+            self.kept.writers[name] = made
+        return made
+
+    def _partitions(self) -> Partitions:
+        part = self.engine.part
+        if self.spec.partitions is None:
+            return Partitions.one(Partition())
+        if part is None:
+            return Partitions(iter(PartitionsFunction(self.spec, self.calls, self.retries)))
+        for name, version in part.versions.items():
+            if name in self.writers:
+                self.writers[name].versions.belong_to(version)
+        return Partitions.one(part.partition)
+
+    def task(self, partition: Partition) -> Task:
+        """The task of a partition, or of the stream as a whole.
+
+        Raises:
+            StreamError: what the state says of it is no bookmark.
+        """
+        if self.spec.acknowledge is not None and partition.key is not None:
+            self.engine.acknowledgements.partitions[self.name][partition.key] = partition.values
+        return Task(self.calls, self.writers, partition)
+
+    def client(self) -> Any:
+        """The client, for functions of this run: it is not closed while they may be at it."""
+        number, client = self.engine.session.clients.get()
+        self.client_numbers.add(number)
+        return client
+
+    @property
+    def rows(self) -> int:
+        """Rows that are out, of all streams of the line."""
+        return sum(writer.rows for writer in self.writers.values())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of lines that are out."""
+        return sum(writer.bytes for writer in self.writers.values())
+
+    # ---- from begin to end -----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """SCHEMA of its streams."""
+        engine = self.engine
+        self._tell_begin()
+        for name, writer in self.writers.items():
+            if self.kept is None or name not in self.kept.opened:
+                writer.open()
+            if self.kept is not None:
+                self.kept.opened.add(name)
+        engine.running.append(self)
+        if self.line.asks_for("state"):
+            engine.note_syncing()
+            self.calls.note_state(engine.state)
+        if self._forgot:
+            engine.say_state()
+
+    def complete(self) -> Status:
+        """What can be said once no worker runs; gives the stream's status."""
+        if self.partitions.exhausted:
+            self.failures.of_partitions(self.own_run._incomplete)
+        behind = self.failures.behind()
+        done = self.partitions.exhausted and not self.open_tasks
+        if not done and not (self.is_full and self.stop.reason < Reason.CUT):
+            return "failed" if self.failures.error is not None else "stopped"
+        if self.engine.limit is None:
+            for name, writer in self.writers.items():
+                if name not in behind:
+                    writer.versions.complete(writer.rows)
+                elif not self.failures:
+                    writer.versions.leave_open()
+            if self.last is not None and self.last.key is None:
+                self.saved.merge(self.last.progress())  # with what may be said only once the whole table counts
+            elif not self.failures and not behind and self.engine.part is None:
+                self.saved.finish()
+        return "failed" if self.failures else "succeeded"
+
+    def end(self, status: Status) -> None:
+        """The last STATE of the stream. Where it did not come to its end, that names it as the one to begin with."""
+        engine = self.engine
+        self.status = status
+        if status == "succeeded" or (status != "stopped" and self.failures.error is None):
+            engine.running.remove(self)
+        if engine.stop.error is None:
+            if self.kept is not None:
+                self._end_round()
+            else:
+                self.save_state(between=status == "succeeded")
+        if self.is_running:
+            engine.running.remove(self)
+        for task in self.open_tasks:
+            self._count(task)
+        self._tell_end(status, engine.clock.monotonic() - self._begun)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has begun, and not ended."""
+        return self in self.engine.running
+
+    def _end_round(self) -> None:
+        """A round of a tail has ended: what is safe to say of it stands in the state, and goes out when a STATE is due.
+        Its rows go out now."""
+        for task in self.open_tasks:
+            self.saved.merge(task.progress())
+        if self.kept is not None:
+            self.kept.since = self.since_rows, self._since_pages, self._since
+        if self._sources_changed() or any(writer.versions.activated for writer in self.writers.values()):
+            self.engine.ledger.note()
+        self.engine.sink.flush()
+
+    # ---- how much ----------------------------------------------------------------------------------------
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a limit on rows is reached: every selected stream has its rows, or the function's own one has and
+        a further row of it came, so that what belongs to its last row and stands behind it is here as well. A row of
+        one stream may come with any number of another's: no more than a thousand are read for each that is wanted."""
+        own, writers = self.writers.get(self.name), self.writers.values()
+        if self.engine.limit is None:
+            return False
+        if not any(writer.room for writer in writers) or sum(one.beyond for one in writers) >= 1000 * self.engine.limit:
+            return True
+        return own is not None and not own.room and own.beyond > 0
+
+    def rows_of_page(self, most: int) -> int:
+        """Rows to pull for the next page of a worker that takes ``most`` at a time."""
+        strategy = self.spec.strategy
+        if isinstance(strategy, EveryN):
+            # A STATE whose line is big may be put off: pages go on being cut where one might be due.
+            left = strategy.count - self.since_rows % strategy.count
+            if len(self.line.names) > 1:
+                # Where rows of several streams come mixed, the exact count is not worth ever smaller pages.
+                left = max(left, strategy.count // 10)
+            most = max(1, min(most, left))
+        if self.pushes and self.has_hooks:
+            most = 1  # hooks run where the function runs: what waits for a page would wait for hours
+        return max(1, min(most, max(writer.room for writer in self.writers.values())))
+
+    # ---- tasks (under the engine's lock) ---------------------------------------------------------------
+
+    def could_not_begin(self, partition: Partition, error: StreamError) -> None:
+        """There is no task of a partition; the others go on, but those behind it don't collapse."""
+        if partition.key is None:
+            self.failures.end(error)
+        else:
+            self.failures.of_partition(partition.where, error)
+            self.saved.stop_at(partition.number)
+
+    def task_began(self, task: Task) -> None:
+        """Rows of a task follow."""
+        self.last = task
+        if task not in self.open_tasks:
+            self.open_tasks.append(task)
+            self.failures.misses(task)
+
+    def task_ended(self, task: Task) -> None:
+        """A task has come to its end, or to an error."""
+        self.open_tasks.remove(task)
+        self._ended_tasks += 1
+        self._count(task)
+        if self.kept is not None and task.error is None:
+            self.kept.ended(task.key, task.behind)
+        self.failures.of_task(task)
+        try:
+            self.saved.ended(task.progress())
+        except StreamError as error:
+            self.failures.end(error)
+
+    def _count(self, task: Task) -> None:
+        self.saved_by_hand |= task.saved_by_hand
+        self._source_changed |= task.source_changed
+        for name, tracker in task.trackers.items():
+            if name in self.writers:
+                self.writers[name].count_values(without=tracker.without_value, newer=tracker.newer)
+
+    def _sources_changed(self) -> bool:
+        return self._source_changed or any(task.source_changed for task in self.open_tasks)
+
+    def wrote(self) -> None:
+        """A page went through."""
+        self._since_pages += 1
+        for name, writer in self.writers.items():
+            if writer.rows != self._reported.get(name):
+                self._reported[name] = writer.rows
+                # Of many partitions there is no one bookmark to draw.
+                task = self.open_tasks[0] if self.open_tasks and self.saved.coverage is not None else None
+                tracker = task.trackers.get(name) if task is not None else None
+                greatest = tracker.greatest if tracker is not None else None
+                self.engine.events.tell(Page(name, writer.rows, greatest))
+
+    # ---- what is told ----------------------------------------------------------------------------------
+
+    def _tell_begin(self) -> None:
+        engine, own, coverage = self.engine, self.writers.get(self.name), self.saved.coverage
+        engine.events.tell(
+            FamilyBegan(
+                self.name,
+                method=own.planned.replication_method if own is not None else self.spec.replication_method,
+                bookmark=coverage.start if coverage is not None else self.own_run.raw_bookmark,
+                partitions=0 if coverage is not None else len(st.partitions_of(engine.state, self.name)),
+                streams=tuple(writer.began() for writer in self.writers.values()),
+                passed=coverage.saved if coverage is not None else None,
+                late=tuple(coverage.reads_again()) if coverage is not None else (),
+            )
+        )
+
+    def _tell_end(self, status: Status, seconds: float) -> None:
+        state, failed = self.engine.state, self.failures.errors()
+        own = self.writers.get(self.name)
+        key = own.planned.bookmark_key if own is not None else self.spec.bookmark_key
+        table, position = (st.value_of(state, self.name, one) is not None for one in (st.FULL_TABLE, st.POSITION))
+        self.engine.events.tell(
+            FamilyEnded(
+                self.name,
+                status,
+                seconds,
+                bookmark=st.value_of(state, self.name, key),
+                partitions=len(st.partitions_of(state, self.name)),
+                instead="table" if table else "position" if position else "",
+                streams=tuple(self._stream_ended(name, failed, status, seconds) for name in self.writers),
+                failed=tuple(failed),
+                saves_nothing=status == "succeeded"
+                and isinstance(self.spec.strategy, Manual)
+                and self.rows > 0
+                and not self.saved_by_hand,
+            )
+        )
+        if status == "succeeded":
+            for name, why in self.failures.incomplete.items():
+                self._tell_incomplete(name, why)
+
+    def _stream_ended(self, name: str, failed: dict[str, BaseException], status: Status, seconds: float) -> StreamEnded:
+        writer = self.writers[name]
+        if name in failed:
+            status = "failed"
+        elif status == "failed" and self.failures.error is None:
+            status = "succeeded"  # a stream that came whole has not failed with one below it
+        bookmark = st.value_of(self.engine.state, name, writer.planned.bookmark_key)
+        return writer.ended(status, seconds, bookmark=bookmark, counts=self.tallies[name].to_json())
+
+    def _tell_incomplete(self, name: str, why: str) -> None:
+        """What does not happen since rows of a stream may be missing; nothing where all happens."""
+        line, below, held = self.line, self.line.below(name), []
+        writers = [writer for one, writer in self.writers.items() if one in below]
+        planned = [
+            one.planned.stream
+            for one in writers
+            if one.versions.withheld or (one.planned.versions and not one.versions.activated)
+        ]
+        if planned:
+            tables = ", ".join(planned)
+            held.append(
+                f"No ACTIVATE_VERSION of {tables} follows, so that targets drop none for those that did not come."
+            )
+        own = line.planned.get(line.root)
+        if own is None or own.replication_method == FULL_TABLE:
+            pass
+        elif line.is_substream(name):
+            held.append(f"The bookmark of '{line.root}' does not pass the rows for which it may be.")
+        elif own.bookmark_key is None:
+            held.append("What its function puts into stream.state at the end is not saved.")
+        elif own.order != "asc" and not isinstance(own.spec.strategy, Manual) and not self.own_run._incomplete:
+            bookmark = self.writers[name].bookmark_from
+            at = "none" if bookmark is None else bookmark
+            where = f"at {at}" if self.spec.partitions is None else "where it was in partitions that may be"
+            held.append(f"Its bookmark stays {where}: the next run reads the same again.")
+        if held:
+            self.engine.events.tell(Incomplete(name, why, frozenset({*below, line.root}), tuple(held)))
+
+    # ---- STATE -----------------------------------------------------------------------------------------
+
+    def save_if_due(self) -> None:
+        """STATE, where the strategy asks for one, or partitions have come to their end; put off while its line would
+        outweigh the rows since the last one."""
+        if self.engine.limit is not None or self.stop.reason >= Reason.LEFT_BEHIND:
+            return
+        seconds = self.engine.clock.monotonic() - self._since
+        since = Since(self.since_rows, seconds, self._since_pages)
+        waited = since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS
+        soon = self.kept is None and waited and (self._ended_tasks > 0 or self._sources_changed())
+        if (soon or self._strategy_asks(since)) and self.engine.ledger.has_room():
+            self.save_state()
+
+    def _strategy_asks(self, since: Since) -> bool:
+        """Whether the stream's strategy asks for a STATE. One of the author's that fails ends the stream."""
+        try:
+            return bool(self.spec.strategy.is_due(since))
+        except (Exception, SystemExit) as error:
+            where = f"stream '{self.name}' ({self.spec.place})"
+            fact = f"{where}: its bookmark strategy {self.spec.strategy!r:.60} failed: {short(error)}"
+            self.failures.end(StreamError(self.name, fact))
+            return False
+
+    def save(self) -> None:
+        """Put what is safe to say now into the state, for a STATE that somebody else asks for."""
+        for task in self.open_tasks:
+            self.saved.merge(task.progress())
+        self.counts_from_here()
+
+    def save_state(self, *, between: bool = False) -> None:
+        """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose. ``between``: it stands
+        between two streams, and may be put off."""
+        engine = self.engine
+        if engine.limit is not None or engine.stop.error is not None:
+            return
+        for task in self.open_tasks:
+            self.saved.merge(task.progress())
+        if not (between and engine.ledger.puts_off()):
+            engine.say_state()
+        self.counts_from_here()
+
+    def counts_from_here(self) -> None:
+        """A STATE was written."""
+        self.since_rows = self._since_pages = self._ended_tasks = 0
+        self._since = self.engine.clock.monotonic()
