@@ -81,21 +81,15 @@ def _of_leaders(spec: StreamSpec, specs: Specs) -> Iterator[str]:
     if spec.is_pattern and _above(spec):
         yield "a name with '*' can't be emitted by or hang on another stream; name each stream."
     for what, other in (("emitted_by", spec.emitted_by), ("parent", spec.parent)):
-        if other is None:
+        source = specs.get(other or "")
+        gives = source is not None and (_gives(source) or (what == "parent" and source.emitted_by))
+        if other is None or (gives and "*" not in other):
             continue
-        source = specs.get(other)
         patterns = [one.tap_stream_id for one in specs.values() if one.is_pattern and like(other, one.tap_stream_id)]
-        if "*" in other:
+        if patterns or "*" in other:
             yield (
-                f"{what} '{other}' is a pattern, and a stream hangs on one stream alone. Declare that one by its name, "
-                "@tap.sync('public.users'), and name it here."
-            )
-        elif source is not None and (_gives(source) or (what == "parent" and source.emitted_by)):
-            continue
-        elif patterns:
-            yield (
-                f"{what} '{other}' is declared by the pattern '{patterns[0]}' alone, and whether discovery finds it is "
-                f"not known yet. Declare it by its name, too: @tap.sync({other!r})."
+                f"{what} '{other}' is declared by the pattern '{[*patterns, other][0]}' alone. A stream hangs on one "
+                f"that is declared by its name, too: @tap.sync({other.replace('*', 'users')!r})."
             )
         else:
             known = [key for key, one in specs.items() if _gives(one) and one is not spec and not one.is_pattern]
@@ -194,13 +188,12 @@ def _listed(rows: Iterable[Row], spec: StreamSpec) -> str:
 
 def _of_method(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any]) -> Iterator[str]:
     """What follows from how a stream is replicated."""
-    name = spec.tap_stream_id
     if spec.replication_method == INCREMENTAL and spec.bookmark_key is None and not _above(spec):
         yield "INCREMENTAL needs a replication_key (or a @tap.bookmark function)."
     if spec.replication_method == FULL_TABLE and spec.tail and parts.get("sync") is None:  # it was said: LOG_BASED else
         yield (
             f"is {FULL_TABLE}, and has a tail function alone ({spec.tail.place}), which never gives the whole table. "
-            f"Add @tap.sync({name!r}), or leave out replication_method (it is {LOG_BASED} then)."
+            f"Add @tap.sync({spec.tap_stream_id!r}), or leave out replication_method (it is {LOG_BASED} then)."
         )
     field = spec.resumable_by
     if field == FIRST_KEY and not spec.is_pattern:

@@ -196,9 +196,8 @@ def _raw(cls: type, name: str) -> Any:
 
 def _is_method(raw: Any) -> bool:
     """A function, or what stands for one and is bound as one (``functools.wraps``, ``functools.lru_cache``)."""
-    if isinstance(raw, staticmethod | classmethod):
-        return True
-    return hasattr(raw, "__code__") or (callable(raw) and hasattr(raw, "__wrapped__") and hasattr(raw, "__get__"))
+    wraps = callable(raw) and hasattr(raw, "__wrapped__") and hasattr(raw, "__get__")
+    return wraps or hasattr(raw, "__code__") or isinstance(raw, staticmethod | classmethod)
 
 
 def _check_attributes(cls: type, place: str) -> None:

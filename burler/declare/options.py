@@ -14,7 +14,6 @@ from typing import Any, Literal, Protocol, TypedDict
 
 from burler.call import takes_one
 from burler.declare.hooks import HOOKS, Row
-from burler.declare.spec import BAD_RECORD_POLICIES
 from burler.declare.strategies import KNOWN, Strategy, parse_strategy
 from burler.errors import DeclarationError
 from burler.numbers import is_count, is_measure
@@ -256,7 +255,7 @@ _ROWS = (
     _count("workers", 1, 1000, needs=("partitions",)),  # each is a thread
     _switch("rollup", needs=("parent", "replication_key", "bookmark")),
     _switch("versions"),
-    Option("on_bad_record", words=BAD_RECORD_POLICIES),
+    Option("on_bad_record", words=("error", "skip", "null")),
     _switch("check_constraints"),
     _switch("source_state", of_leader=True),
     Option("records_path", "names that lead to the rows", make=_path, foreign=("records_jsonpath",)),

@@ -246,13 +246,8 @@ class Registry:
         given.setdefault("order", "asc" if needs_order(given.get("strategy", EndOfSync())) else "none")
         if "retry_sync_on" in parts:
             given["retry"] = Retry(parts["retry_sync_on"], parts.get("setup_retry"), parts.get("max_retries", 3))
-        return StreamSpec(
-            tap_stream_id=name,
-            place=place,
-            module_file=declared.module_file,
-            method_said="replication_method" in parts,
-            **given,
-        )
+        said = "replication_method" in parts
+        return StreamSpec(name, place, module_file=declared.module_file, method_said=said, **given)
 
 
 def _inherit(spec: StreamSpec, specs: dict[str, StreamSpec]) -> StreamSpec:

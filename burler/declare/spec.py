@@ -11,7 +11,6 @@ from burler.declare.strategies import EndOfSync, Strategy
 from burler.schema.sources import Source
 from burler.singer.metadata import FULL_TABLE
 
-BAD_RECORD_POLICIES = ("error", "skip", "null")
 _END = EndOfSync()
 
 

@@ -55,7 +55,6 @@ class _Plain:
 class EndOfSync(_Plain):
     """STATE when the stream is complete (or stopped)."""
 
-    __slots__ = ()
     needs_order = False
 
     def is_due(self, since: Since) -> bool:
@@ -95,7 +94,6 @@ class EverySeconds:
 class OnPage(_Plain):
     """STATE after each page that the sync function yields, and at its end. It asks for sorted rows."""
 
-    __slots__ = ()
     needs_order = True
 
     def is_due(self, since: Since) -> bool:
@@ -107,7 +105,6 @@ class Manual(_Plain):
     """STATE where the sync function calls ``stream.save_bookmark()``: its author vouches for it. The bookmark moves
     nowhere else."""
 
-    __slots__ = ()
     needs_order = False
 
     def is_due(self, since: Since) -> bool:
@@ -138,7 +135,7 @@ def parse_strategy(given: Any, where: str) -> Strategy:
         DeclarationError: anything else, with the nearest known spelling.
     """
     what = f"{where}: bookmark_strategy {given!r:.60}"
-    strategy: Any = _parse_text(given, what) if isinstance(given, str) else given
+    strategy: Strategy = _parse_text(given, what) if isinstance(given, str) else given
     if not hasattr(strategy, "is_due"):
         hint = "" if given is None or isinstance(given, int | float) else " An object needs a method is_due(since)."
         raise DeclarationError(f"{what} is unknown.{hint} Known: {KNOWN}.")
@@ -157,8 +154,7 @@ def parse_strategy(given: Any, where: str) -> Strategy:
         )
     if not isinstance(getattr(strategy, "needs_order", False), bool):
         raise DeclarationError(f"{what}: its needs_order must be True or False: an attribute or a property.")
-    checked: Strategy = strategy
-    return checked
+    return strategy
 
 
 def _parse_text(text: str, what: str) -> Strategy:

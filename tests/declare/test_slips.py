@@ -47,16 +47,14 @@ def found(tap):
 @pytest.mark.parametrize("name", ["public.*", "nowhere.*"])
 def test_a_pattern_is_no_parent(found, name):
     found.sync("k", parent=name, schema=SCHEMA)(lambda parent: [parent])
-    says = (
-        rf"^stream 'k' \(.*test_slips\.py:\d+\): parent '{re.escape(name)}' is a pattern.*Declare that one by its name"
-    )
+    says = rf"^stream 'k' \(.*test_slips\.py:\d+\): parent '{re.escape(name)}' is declared by the pattern '{re.escape(name)}' alone.*by its name"
     assert re.search(says, gap_of(found))
 
 
 def test_nor_does_a_pattern_emit(found):
     found.stream("e", emitted_by="public.*", schema=SCHEMA)
     text = gap_of(found)
-    assert "emitted_by 'public.*' is a pattern" in text and len(text.splitlines()) == 1
+    assert "emitted_by 'public.*' is declared by the pattern 'public.*' alone" in text and len(text.splitlines()) == 1
 
 
 def test_the_parent_that_only_discovery_knows_is_declared_by_its_name(found):
