@@ -42,15 +42,13 @@ class StreamHandle:
     def _resolve_in_class(self, cls: type) -> None:
         """``@tap.stream("thing").sync("sync_a_thing")`` above a class: the name is one of its methods."""
         self._registry.check_open(caller().place)
-        parts = self._registry.streams[self.name].parts
-        named = parts.get("sync")
+        declared = self._registry.streams[self.name]
+        named = declared.parts.get("sync")
         if not isinstance(named, NamedFunction):
-            raise DeclarationError(
-                f"stream '{self.name}' ({getattr(named, 'place', '')}): has a sync function already."
-            )
+            raise DeclarationError(f"stream '{self.name}' ({declared.places['sync']}): has a sync function already.")
         if getattr(cls, named.name, None) is None:
             raise DeclarationError(f"stream '{self.name}' ({named.place}): class {cls.__name__} has no '{named.name}'.")
-        parts["sync"] = replace(method_of(cls, named.name, HOOKS["sync"].parameters), place=named.place)
+        declared.parts["sync"] = replace(method_of(cls, named.name, HOOKS["sync"].parameters), place=named.place)
         if issubclass(cls, Stream):
             register_rest(self._registry, cls, self.name)
 

@@ -47,8 +47,9 @@ def found(tap):
 @pytest.mark.parametrize("name", ["public.*", "nowhere.*"])
 def test_a_pattern_is_no_parent(found, name):
     found.sync("k", parent=name, schema=SCHEMA)(lambda parent: [parent])
-    says = rf"^stream 'k' \(.*test_slips\.py:\d+\): parent '{re.escape(name)}' is declared by the pattern '{re.escape(name)}' alone.*by its name"
-    assert re.search(says, gap_of(found))
+    text = gap_of(found)
+    assert re.match(r"stream 'k' \(.*test_slips\.py:\d+\): parent '", text)
+    assert f"'{name}' is declared by the pattern '{name}' alone" in text and "by its name" in text
 
 
 def test_nor_does_a_pattern_emit(found):
