@@ -54,8 +54,11 @@ LAYERS = (
     ("spark",),
     ("cli", "scaffold", "testing", "pytest_plugin", "__main__"),
 )
-# The same inside of a package: "" stands for its own modules.
-INSIDE = {"lake": ("", "manifests", "locking", "writing", "reading", "replay", "care", "site")}
+# The same inside of a package, a row a text: "*" stands for its own modules.
+INSIDE = {
+    "lake": ("*", "manifests", "locking", "writing", "reading", "replay", "care", "site"),
+    "engine": ("family session command", "catalog", "state", "writer", "acknowledge run tail", "remote"),
+}
 # burler.schema.wsdl opens what stands with SOAP. (Tap.cli() opens the command line by its name.)
 ALLOWED = {("schema/__init__.py", "soap")}
 _SOURCES = ("graphql", "sql", "files", "soap")
@@ -156,8 +159,10 @@ def test_the_table_is_right_about_what_exists():
     assert [one for one in HEAVY_MODULES if not (ROOT / one).exists()] == []
     existing = {_own(path) for path in MODULES} - {"__init__"}
     assert existing == {name for row in LAYERS for name in row}
-    for package, layers in INSIDE.items():
-        assert {path.name for path in (ROOT / package).iterdir() if list(path.glob("*.py"))} == set(layers) - {""}
+    for package, rows in INSIDE.items():
+        own = {path.stem for path in (ROOT / package).glob("*.py") if path.stem != "__init__" and "*" not in rows}
+        folders = {path.name for path in (ROOT / package).iterdir() if list(path.glob("*.py"))}
+        assert folders | own == {name for row in rows for name in row.split()} - {"*"}
 
 
 def test_imports_inside_of_packages():
@@ -165,14 +170,11 @@ def test_imports_inside_of_packages():
 
 
 def _faults_inside(package: str) -> Iterator[str]:
-    layers = INSIDE[package]
-
-    def layer(parts: tuple[str, ...]) -> int:
-        return layers.index(parts[0]) if len(parts) > 1 and parts[0] in layers else 0
+    layers = {name: number for number, row in enumerate(INSIDE[package]) for name in row.split()}
 
     for path in sorted((ROOT / package).rglob("*.py")):
         relative = path.relative_to(ROOT).as_posix()
-        own = layer(path.relative_to(ROOT / package).parts)
+        own = layers.get(path.relative_to(ROOT / package).parts[0].removesuffix(".py"), 0)
         for module, _top in _imports(ast.parse(path.read_text())):
             first, second, *parts = (*module.split("."), "", "")
             if (first, second) != ("burler", package) or not parts[0] or relative == f"{package}/__init__.py":
@@ -180,7 +182,7 @@ def _faults_inside(package: str) -> Iterator[str]:
             name = ROOT / package / parts[0]
             if not name.exists() and not name.with_suffix(".py").exists():
                 yield f"{relative} imports {module} through burler.{package}"
-            elif parts[0] in layers and layers.index(parts[0]) > own:
+            elif layers.get(parts[0], 0) > own:
                 yield f"{relative} imports {module}, which is above it"
 
 
