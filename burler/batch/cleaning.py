@@ -10,12 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from burler.batch.names import is_hidden_below, is_ours_below
+from burler.batch.names import is_ours
 from burler.batch.storage import WORDS, check_prefix, locate
 from burler.errors import ConfigError, UsageError
 from burler.storage import open_location
-from burler.storage.base import UNKNOWN_TIME, StoredFile
-from burler.storage.base import is_hidden as is_hidden_path
+from burler.storage.base import UNKNOWN_TIME, StoredFile, is_hidden
 
 logger = logging.getLogger("burler")
 
@@ -85,7 +84,7 @@ def prune(
         store.look(inside)
 
     def ours(file: StoredFile) -> bool:
-        return is_ours_below(file.path[len(begin) :], own)
+        return is_ours(file.path[len(begin) :], own)
 
     def remove(file: StoredFile) -> bool:
         """Whether it is gone, or would be."""
@@ -96,12 +95,12 @@ def prune(
         return True
 
     def not_entered(path: str, error: OSError) -> None:
-        if path.startswith(prefix) and not is_hidden_path(path):
+        if path.startswith(prefix) and not is_hidden(path):
             place = store.locate(path)
             logger.warning("batch files below %s stay: it can't be listed: %s.", place, error.strerror or error)
 
     found = list(store.files(inside, hidden=True, unreadable=not_entered))
-    found = [file for file in found if ours(file) or is_hidden_below(file.path[len(begin) :], own)]
+    found = [file for file in found if ours(file) or is_ours(file.path[len(begin) :], own, hidden=True)]
     if location.folder is not None:
         found = [file for file in found if not (location.folder / file.path).is_symlink()]
     ageless = [file for file in found if file.modified == UNKNOWN_TIME]
@@ -115,6 +114,6 @@ def prune(
     old = [file for file in found if file.modified < before or not ours(file)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         gone = [file for file, is_gone in zip(old, pool.map(remove, old), strict=True) if is_gone]
-    gone += store.abort_uploads(inside, lambda path: is_ours_below(path, own), before=before, dry_run=dry_run)
+    gone += store.abort_uploads(inside, lambda path: is_ours(path, own), before=before, dry_run=dry_run)
     url = location.url if location.folder is None else f"file://{location.folder}"
     return [Removed(f"{url}/{file.path}", file.size_bytes, file.modified) for file in gone]

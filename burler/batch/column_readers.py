@@ -106,32 +106,42 @@ def columnar_pages(
     for batch, is_own in _parts(raw, format, schema, layout, report):
         lines = text.lines(batch)
         if layout is not None and not is_own:
-            as_own(layout, lines, batch.num_rows, row)
+            _as_own(layout, lines, batch.num_rows, row)
         yield lines, batch.num_rows
         row += batch.num_rows
 
 
 def columnar_batches(
-    raw: IO[bytes], format: str, schema: Mapping[str, Any], report: Report
+    raw: IO[bytes], format: str, schema: Mapping[str, Any], layout: ColumnarLayout, report: Report
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file in the columns that burler's own files have: as they are where they have them, else by
-    way of their text, which is exact. The checks are those of ``columnar_pages``.
+    """Yield the rows of a file in the columns of a layout: as they are where they have them, else by way of their text,
+    which is exact. The checks are those of ``columnar_pages``.
 
     Raises:
-        BatchError: see ``columnar_pages``.
+        FormatError, BatchError: see ``columnar_pages``.
     """
-    layout, text, row = columnar_layout(schema, ""), RowText(schema), 0
+    text, row = RowText(schema), 0
     for batch, is_own in _parts(raw, format, schema, layout, report):
-        if is_own and _are_finite(batch):
+        if is_own and all(map(_is_finite, batch.columns)):
             yield batch.replace_schema_metadata(None)
         else:
-            yield as_own(layout, text.lines(batch), batch.num_rows, row)
+            yield _as_own(layout, text.lines(batch), batch.num_rows, row)
         row += batch.num_rows
-    for remark in layout.remarks():
-        report(remark)
 
 
-def as_own(layout: ColumnarLayout, lines: bytes, count: int, before: int) -> pa.RecordBatch:
+def own_batches(layout: ColumnarLayout, pages: Iterator[tuple[bytes, int]]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file of text in the columns of a layout.
+
+    Raises:
+        BatchError: a value that its column can't hold; names the row.
+    """
+    row = 0
+    for lines, count in pages:
+        yield _as_own(layout, lines, count, row)
+        row += count
+
+
+def _as_own(layout: ColumnarLayout, lines: bytes, count: int, before: int) -> pa.RecordBatch:
     """Rows in the columns of burler's own files.
 
     Args:
@@ -176,10 +186,6 @@ def _parts(
         for start in range(0, batch.num_rows, step):
             yield batch.slice(start, step), is_own
         row += batch.num_rows
-
-
-def _are_finite(batch: pa.RecordBatch) -> bool:
-    return all(map(_is_finite, batch.columns))
 
 
 def _is_finite(array: pa.Array) -> bool:

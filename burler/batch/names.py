@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 import zlib
-from collections.abc import Callable
 
 from burler.localfile import MOST_OF_A_NAME
 
@@ -47,32 +46,20 @@ def is_plain(text: str) -> bool:
     return _ALLOWED.fullmatch(text) is not None
 
 
-def is_ours(name: str, prefix: str = "") -> bool:
-    """Whether a file's own name (without its folder) is one of burler's batch files under a prefix."""
-    return name.startswith(prefix) and NAME.fullmatch(name, len(prefix)) is not None
+def is_ours(path: str, prefix: str = "", *, hidden: bool = False) -> bool:
+    """Whether a path below a folder of batch files is one of burler's under a prefix. It hides no folder.
 
-
-def is_hidden(name: str, prefix: str = "") -> bool:
-    """Whether a file's own name is one of a batch file that was being written under a prefix."""
+    Args:
+        hidden: one that was being written.
+    """
+    *folders, name = path.split("/")
+    if folders:
+        if not path.startswith(prefix) or any(folder.startswith(".") for folder in folders):
+            return False
+        prefix = ""
+    if not hidden:
+        return name.startswith(prefix) and NAME.fullmatch(name, len(prefix)) is not None
     found = TEMPORARY.fullmatch(name)
     if found is None or not found["name"].startswith(prefix):
         return False
-    rest = found["name"][len(prefix) :]
-    return len(found["name"]) == MOST_OF_A_NAME or NAME.fullmatch(rest) is not None
-
-
-def is_ours_below(path: str, prefix: str = "") -> bool:
-    """``is_ours`` of a path below a folder of batch files that begins with the prefix. burler hides no folder."""
-    return _is_below(path, prefix, is_ours)
-
-
-def is_hidden_below(path: str, prefix: str = "") -> bool:
-    """``is_hidden`` of such a path."""
-    return _is_below(path, prefix, is_hidden)
-
-
-def _is_below(path: str, prefix: str, is_one: Callable[[str, str], bool]) -> bool:
-    *folders, name = path.split("/")
-    if not folders:
-        return is_one(name, prefix)
-    return path.startswith(prefix) and not any(folder.startswith(".") for folder in folders) and is_one(name, "")
+    return len(found["name"]) == MOST_OF_A_NAME or NAME.fullmatch(found["name"], len(prefix)) is not None

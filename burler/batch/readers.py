@@ -173,34 +173,30 @@ class BatchReading:
         require("pyarrow", extra="batch", needed_for="columns of batch files")
         layout = columnar_layout(schema, self.batch.stream)
         for number in range(len(self.batch.manifest)):
-            if self.batch.format in _COLUMNAR:
-                yield from self._column_batches(number, schema)
-            else:
-                yield from self.file_columns(number, layout)
+            yield from self.file_columns(number, layout, schema)
         for remark in layout.remarks():
             self._warn_once(remark)
 
-    def file_columns(self, number: int, layout: ColumnarLayout) -> Iterator[pa.RecordBatch]:
+    def file_columns(
+        self, number: int, layout: ColumnarLayout, schema: Mapping[str, Any] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one file of the manifest, counted from 0, in the columns of a layout.
+
+        Args:
+            schema: that the layout is of; None: the one that ``read`` was given.
 
         Raises:
             BatchError: see ``arrow``.
         """
-        from burler.batch.column_readers import as_own
-
-        row = 0
-        for page in self.file_pages(number):
-            with self._about(number):
-                made = as_own(layout, page.lines, page.count, row)
-            yield made
-            row += page.count
-
-    def _column_batches(self, number: int, schema: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
-        from burler.batch.column_readers import columnar_batches
+        from burler.batch.column_readers import columnar_batches, own_batches
 
         with self._about(number), self._opened(number) as raw:
             rows = 0
-            for batch in columnar_batches(raw, self.batch.format, schema, self._warn_once):
+            if self.batch.format in _COLUMNAR:
+                found = columnar_batches(raw, self.batch.format, schema or self._schema or {}, layout, self._warn_once)
+            else:
+                found = own_batches(layout, self._pages(raw))
+            for batch in found:
                 rows += batch.num_rows
                 yield batch
             self._check_rows(number, rows)

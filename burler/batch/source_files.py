@@ -16,6 +16,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 from urllib.parse import unquote, urlsplit
@@ -24,23 +25,24 @@ import msgspec
 
 from burler.batch.allowed import OWN
 from burler.batch.csv_options import reading_options
-from burler.batch.urls import open_url, size_of_url
 from burler.batch_config import CSV_DEFAULTS, FORMATS
 from burler.config.secrets import hide
 from burler.context import StreamRun, running
-from burler.errors import BatchError, DeclarationError, FileError
+from burler.errors import DeclarationError
 from burler.extras import require
-from burler.files.contents import Table, columnar_batches, table_of
+from burler.files.contents import Table, columnar_batches, named, table_of
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.csv_read import CsvReader
 from burler.formats.jsonl import json_lines
 from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, kind_of, shown_kind, split_name
+from burler.localfile import Cures
 from burler.log_settings import near
 from burler.pages import JsonPage
 from burler.records.columns.demands import check_names
 from burler.storage import location
-from burler.storage.location import local_path
+from burler.storage.location import Words, local_path
+from burler.storage.reading import open_file, size_of_file
 
 logger = logging.getLogger("burler")
 
@@ -53,8 +55,10 @@ _MOST_BYTES = 1 << 24
 _MOST_UNPACKED_BYTES = 1 << 36
 _MARKED = "it begins with a byte order mark"
 _TEXT = {"type": ["null", "string"]}
+_WORDS = Words("burler.batch_files", "storage_options", "burler.batch_files", Cures(refused=""))
 _WHOLE = "Was it written to its end?"
 _CURES = {
+    "gone": "Was it written? A relative path counts from the folder that the tap was started in.",
     "cut": _WHOLE,
     "empty": _WHOLE,
     "damaged": _WHOLE,
@@ -348,9 +352,8 @@ def checked(files: BatchFiles) -> list[SourceFile]:
 
 
 def _checked(files: BatchFiles, url: str, size: int | None) -> SourceFile:
-    name, options = location.shown(url), files.storage_options
-    with _named(name), _opened(url, options) as raw:
-        said: dict[str, Any] = {"size_bytes": size_of_url(url, options, OWN)}
+    with named(shown_url(url), _CURES), _opened(files, url) as raw:
+        said: dict[str, Any] = {"size_bytes": size_of_file(url, files.storage_options, OWN, _WORDS)}
         if files.format in ("parquet", "arrow"):
             said |= _of_columns(files, raw)
         else:
@@ -362,34 +365,9 @@ def _checked(files: BatchFiles, url: str, size: int | None) -> SourceFile:
     return SourceFile(url, **{"rows": size, **said})
 
 
-def _opened(url: str, options: Mapping[str, Any]) -> BinaryIO:
-    """A file, open for reading.
-
-    Raises:
-        FileError: it is not there. OSError: see ``_named``. MissingExtra: its store's library is not installed.
-    """
-    path = local_path(url)
-    try:  # of a local file few bytes are read at a time: of most only the head is looked at
-        return open_url(url, options, OWN) if path is None else path.open("rb")
-    except FileNotFoundError:
-        raise FileError(
-            f"file '{location.shown(str(path))}' is not there.\n  Was it written? A relative path counts from the "
-            "folder that the tap was started in."
-        ) from None
-    except BatchError as error:
-        raise FileError(str(error)) from None
-
-
-@contextlib.contextmanager
-def _named(name: str) -> Iterator[None]:
-    """What is wrong with a file's bytes, or goes wrong while they are read, is a ``FileError`` that names it."""
-    try:
-        yield
-    except (FormatError, BatchError) as error:
-        cure = _CURES.get(getattr(error, "kind", ""), "")
-        raise FileError(f"file '{name}': {location.shown(str(error))}" + (f"\n  {cure}" if cure else "")) from None
-    except OSError as error:
-        raise FileError(f"file '{name}' can't be read: {location.shown(str(error))[:200]}.") from None
+def _opened(files: BatchFiles, url: str) -> BinaryIO:
+    errors = partial(named, shown_url(url), _CURES)
+    return open_file(url, files.storage_options, OWN, _WORDS, errors, piece_bytes=_STEP_BYTES)
 
 
 def _check_compression(files: BatchFiles, first: bytes) -> None:
@@ -461,10 +439,9 @@ def _of_columns(files: BatchFiles, opened: Any) -> dict[str, Any]:
     return {**counted, "columns": names, "types": footer.schema, "codec": footer.codec}
 
 
-def shown_name(file: SourceFile) -> str:
+def shown_url(url: str) -> str:
     """A file as people may see it."""
-    path = local_path(file.url)
-    return location.shown(file.url if path is None else str(path))
+    return location.shown(str(local_path(url) or url))
 
 
 # ---- their rows ------------------------------------------------------------------------------------------
@@ -525,11 +502,11 @@ def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) 
     Raises:
         FileError: it is broken; rows before the place were given.
     """
-    name = shown_name(file)
+    name = shown_url(file.url)
     is_columns = files.format in ("parquet", "arrow")
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_named(name))
-        opened: Any = stack.enter_context(_opened(file.url, files.storage_options))
+        stack.enter_context(named(name, _CURES))
+        opened: Any = stack.enter_context(_opened(files, file.url))
         if not is_columns or files.compression is not None or not opened.seekable():
             opened = stack.enter_context(Decompressed(opened, files.compression, limit_bytes=_MOST_UNPACKED_BYTES))
         if is_columns:

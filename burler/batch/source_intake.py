@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from burler.batch.source_files import BatchFiles, Rows, SourceFile, checked, shown_name
+from burler.batch.source_files import BatchFiles, Rows, SourceFile, checked, shown_url
 from burler.batch_config import CSV_DEFAULTS, BatchConfig
 from burler.context import StreamRun
 from burler.records.columns.nodes import fields_of
@@ -140,7 +140,7 @@ def _reasons(
     yield from _deselected_inside(run)
     for file in found:
         if not file.is_empty and (reason := file.remark or _columns(files, file, run)):
-            yield f"'{shown_name(file)}': {reason}"
+            yield f"'{shown_url(file.url)}': {reason}"
 
 
 def _other_encoding(files: BatchFiles, config: BatchConfig) -> Iterator[str]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from burler.batch.names import is_hidden, is_plain
+from burler.batch.names import is_ours, is_plain
 from burler.batch_config import BatchStorage
 from burler.clock import LAST_SECONDS, briefly
 from burler.config.secrets import hide
@@ -160,7 +160,7 @@ class Storage:
 
     def _left(self) -> list[str]:
         folder, _, own = self.prefix.rpartition("/")
-        return [path for path in self.store.leftovers(folder) if is_hidden(path.rpartition("/")[2], own)]
+        return [path for path in self.store.leftovers(folder) if is_ours(path.rpartition("/")[2], own, hidden=True)]
 
     def _path(self, name: str) -> str:
         if not is_plain(name) or "/" in name or name.startswith("."):

@@ -15,10 +15,9 @@ from burler.batch.message import AGAIN
 from burler.errors import BatchError, BurlerError, ConfigError
 from burler.localfile import Cures
 from burler.storage import location
-from burler.storage.faults import is_about_credentials, is_about_options, is_forbidden, is_gone, said
 from burler.storage.location import Words
-from burler.storage.reading import open_file, size_of_file
-from burler.storage.web import ReadFault, Refused
+from burler.storage.reading import open_file, size_of_file, unread
+from burler.storage.web import ReadFault
 
 _READING = Words(
     "a batch file's URL", "the storage options", "reading batch files", Cures(refused=""), wrong=ConfigError
@@ -64,24 +63,15 @@ def _named(name: str) -> Iterator[None]:
     """Whatever goes wrong becomes an error that names the file, and says the cure."""
     try:
         yield
-        return
     except BurlerError:
         raise
-    except ReadFault as fault:
-        fact = f"is not read: {fault}" if isinstance(fault, Refused) else str(fault)
-        cure = fault.cure or _cure_of_status(fault)
-    except FileNotFoundError as error:
-        fact, cure = f"can't be read: {said(error)}", ""
-        if is_gone(error):
-            fact = "is not there"
+    except Exception as error:
+        fact, cure = unread(error, "the storage options")
+        if fact == "is not there":
             cure = f"Is it the path as this machine sees it, and was the file not cleaned away? {AGAIN}"
-    except Exception as error:  # stores have errors of their own
-        fact, cure = f"can't be read: {said(error)}", ""
-        if isinstance(error, PermissionError) or is_forbidden(error) or is_about_credentials(error):
-            cure = "Check the rights of who reads it; credentials come from the storage options, or the environment."
-        elif is_about_options(error):
-            cure = "Are the URL and the storage options right?"
-    raise BatchError(f"batch file '{name}' {fact}." + (f"\n  {cure}" if cure else ""))
+        elif isinstance(error, ReadFault):
+            cure = cure or _cure_of_status(error)
+        raise BatchError(f"batch file '{name}' {fact}." + (f"\n  {cure}" if cure else "")) from None
 
 
 def _cure_of_status(fault: ReadFault) -> str:

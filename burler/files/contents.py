@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import msgspec
 
 from burler.context import StreamRun
-from burler.errors import BurlerError, FileError
+from burler.errors import BatchError, BurlerError, FileError
 from burler.extras import require
 from burler.files.options import FORMATS, Csv, Options
 from burler.formats import FormatError
@@ -25,10 +25,9 @@ from burler.formats.zipped import members
 from burler.pages import JsonPage, PageError, json_rows
 from burler.records.columns.demands import check_names
 from burler.records.columns.from_csv import narrowing
-from burler.storage.faults import fact, is_gone
 from burler.storage.find import File
 from burler.storage.location import printable, shown
-from burler.storage.reading import CountedFile
+from burler.storage.reading import CountedFile, unread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,10 +116,8 @@ class Contents:
         """
         options, name = self._options, str(file)
         packing, kind = options.packing(file.label), options.holds(file.label)
-        errors = partial(_errors_of_store, name)
-        with errors():
-            stored = CountedFile(file.store.open(file.path, "rb"), errors)
-        with _errors_of_format(name), stored:
+        errors = partial(named, name, _CURES, may_be_gone=True)
+        with errors(), CountedFile(file.store.open(file.path, "rb"), errors) as stored:
             if packing == "zip":
                 yield from self._zipped(stored, file, name)
                 return
@@ -140,7 +137,7 @@ class Contents:
                 if kind is None:
                     raise FileError(f"file '{whole}': its name does not say what it holds; say it with format=.")
                 adder = _Adder(options.add, file, f"{file.label}/{printable(member)}")
-                with _errors_of_format(whole), opened() as source:
+                with named(whole, _CURES), opened() as source:
                     yield from self._content(kind, source, whole, adder)
         except FormatError as error:
             if error.kind != "member":
@@ -165,30 +162,30 @@ class Contents:
 
 
 @contextmanager
-def _errors_of_store(name: str) -> Iterator[None]:
-    """What a store says while a file is read becomes a ``FileError`` that names it; a file that is gone stays a
-    ``FileNotFoundError``."""
-    try:
-        yield
-    except BurlerError:
-        raise
-    except FileNotFoundError as error:
-        if is_gone(error):
-            raise
-        raise FileError(f"file '{name}': its store does not answer as it should: {fact(error)}.") from None
-    except Exception as error:  # stores have errors of many kinds
-        raise FileError(f"file '{name}' can't be read: {fact(error)}.") from None
+def named(name: str, cures: Mapping[str, str], *, may_be_gone: bool = False) -> Iterator[None]:
+    """Whatever is wrong with a file, or goes wrong while it is read, is a ``FileError`` that names it, with a cure.
 
-
-@contextmanager
-def _errors_of_format(name: str) -> Iterator[None]:
-    """What is wrong with a file's bytes becomes a ``FileError`` that names it, with a cure."""
+    Args:
+        cures: by the kinds of ``FormatError``, and of a file that is not there (``gone``).
+        may_be_gone: then that stays a ``FileNotFoundError``.
+    """
     try:
         yield
     except FormatError as error:
         place = f", {error.place}" if error.place else ""
-        cure = f"\n  {_CURES[error.kind]}" if error.kind in _CURES else ""
+        cure = f"\n  {cures[error.kind]}" if error.kind in cures else ""
         raise FileError(f"file '{name}'{place}: {shown(error.fact)}.{cure}") from None
+    except BatchError as error:
+        raise FileError(f"file '{name}': {shown(str(error))}") from None
+    except BurlerError:
+        raise
+    except Exception as error:  # stores have errors of many kinds
+        fact, cure = unread(error, "storage_options")
+        if fact == "is not there":
+            if may_be_gone:
+                raise
+            cure = cures.get("gone", "")
+        raise FileError(f"file '{name}' {fact}." + (f"\n  {cure}" if cure else "")) from None
 
 
 # ---- CSV -------------------------------------------------------------------------------------------------------------
@@ -283,44 +280,26 @@ def _in_utc(kind: pa.DataType) -> pa.DataType:
 
 
 def _json_pages(source: Any, options: Options, *, may_be_document: bool) -> Iterator[JsonPage]:
+    ahead = b""
     if may_be_document:
-        source = _Peeked(source)
+        ahead = source.read(_SNIFFED_BYTES)
         # A first line that is an object by itself, and more below: JSON lines, whatever the name says.
-        line = None if options.records_path else _FIRST_LINE.match(source.ahead.removeprefix(_BOM))
+        line = None if options.records_path else _FIRST_LINE.match(ahead.removeprefix(_BOM))
         if line is None or why_no_object(line[1], allow_nan=True):
-            yield _document(source, options)
+            yield _document(ahead, source, options)
             return
-    for lines, _ in json_lines(source, most_line_bytes=options.max_line_bytes, allow_nan=True):
+    for lines, _ in json_lines(source, begin=ahead, most_line_bytes=options.max_line_bytes, allow_nan=True):
         yield JsonPage(lines, ())
 
 
-class _Peeked:
-    """A source whose first bytes were looked at."""
-
-    def __init__(self, source: Any) -> None:
-        self._source = source
-        self.ahead: bytes = source.read(_SNIFFED_BYTES)
-
-    def read(self, size: int) -> bytes:
-        """The next bytes."""
-        if not self.ahead:
-            piece: bytes = self._source.read(size)
-            return piece
-        piece, self.ahead = self.ahead[:size], self.ahead[size:]
-        return piece
-
-
-def _document(source: Any, options: Options) -> JsonPage:
+def _document(begin: bytes, source: Any, options: Options) -> JsonPage:
     """A file that is one JSON document: an array of rows, an object that leads to them, or one row."""
-    parts, size = [], 0
-    while block := source.read(PIECE_BYTES):
+    parts, size, most = [begin], len(begin), options.max_document_bytes
+    while size <= most and (block := source.read(PIECE_BYTES)):
         parts.append(block)
         size += len(block)
-        if size > options.max_document_bytes:
-            most = f"{options.max_document_bytes:,}"
-            raise FormatError(
-                f"it is a JSON document of more than {most} bytes, which is read as a whole", "", "document"
-            )
+    if size > most:
+        raise FormatError(f"it is a JSON document of more than {most:,} bytes, read as a whole", kind="document")
     page = JsonPage(b"".join(parts).removeprefix(_BOM), options.records_path)
     if not page.data.strip():
         raise FormatError("it is empty; a JSON document should be there")

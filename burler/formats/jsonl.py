@@ -29,12 +29,13 @@ _object = msgspec.json.Decoder(_Row).decode
 _broken = (msgspec.DecodeError, RecursionError)
 
 
-def line_blocks(source: Any, *, most_line_bytes: int | None = None) -> Iterator[bytes]:
+def line_blocks(source: Any, *, begin: bytes = b"", most_line_bytes: int | None = None) -> Iterator[bytes]:
     """Yield a text in blocks of about a MiB that end with a line; the last may have no end. A byte order mark is left
     out.
 
     Args:
         source: an object with ``read(size)``.
+        begin: what was read of it already.
         most_line_bytes: a line that is longer is an error; None: of any length.
 
     Raises:
@@ -44,7 +45,8 @@ def line_blocks(source: Any, *, most_line_bytes: int | None = None) -> Iterator[
     size = open_bytes = 0  # of all parts; of the line that has begun
     has_begun = False
     most = math.inf if most_line_bytes is None else most_line_bytes
-    while open_bytes <= most and (piece := source.read(_PIECE_BYTES)):
+    while open_bytes <= most and (piece := begin or source.read(_PIECE_BYTES)):
+        begin = b""
         if not has_begun:
             while len(piece) < HEAD_BYTES and (more := source.read(_PIECE_BYTES)):
                 piece += more
@@ -68,13 +70,14 @@ def line_blocks(source: Any, *, most_line_bytes: int | None = None) -> Iterator[
 
 
 def json_lines(
-    source: Any, *, most_line_bytes: int = MOST_LINE_BYTES, allow_nan: bool = False
+    source: Any, *, begin: bytes = b"", most_line_bytes: int = MOST_LINE_BYTES, allow_nan: bool = False
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the rows of a file as ``(lines, count)``: complete lines with an object on each and nothing around it, byte
     for byte as they stand in the file.
 
     Args:
         source: an object with ``read(size)``.
+        begin: what was read of it already.
         allow_nan: whether objects may hold ``NaN`` and infinities: whoever gets the rows knows what to do with them.
 
     Raises:
@@ -83,7 +86,7 @@ def json_lines(
     """
     before = 0
     try:
-        for block in line_blocks(source, most_line_bytes=most_line_bytes):
+        for block in line_blocks(source, begin=begin, most_line_bytes=most_line_bytes):
             other = kind_of(block[:HEAD_BYTES]) if not before else None
             if other is not None:
                 raise FormatError(f"it is {shown_kind(other)}", kind="other")

@@ -14,9 +14,16 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from burler.config.secrets import hide
-from burler.storage.faults import open_filesystem
+from burler.storage.faults import (
+    is_about_credentials,
+    is_about_options,
+    is_forbidden,
+    is_gone,
+    open_filesystem,
+    said,
+)
 from burler.storage.location import Words, hide_options, local_path
-from burler.storage.web import Gate, ReadFault, WebFile, size_of
+from burler.storage.web import Gate, ReadFault, Refused, WebFile, size_of
 
 Errors = Callable[[], AbstractContextManager[None]]
 """Makes whatever goes wrong within it an error that names the file."""
@@ -73,7 +80,15 @@ class CountedFile(io.RawIOBase):
             self._file.close()
 
 
-def open_file(url: str, options: Mapping[str, Any], gate: Gate, words: Words, errors: Errors) -> BinaryIO:
+def open_file(
+    url: str,
+    options: Mapping[str, Any],
+    gate: Gate,
+    words: Words,
+    errors: Errors,
+    *,
+    piece_bytes: int = _PIECE_BYTES,
+) -> BinaryIO:
     """A file for reading its bytes as they are stored, from the beginning. Close it after use.
 
     Files of this machine and of stores can be read from any place (``seek``), those of web servers once, in order.
@@ -81,6 +96,7 @@ def open_file(url: str, options: Mapping[str, Any], gate: Gate, words: Words, er
     Args:
         url: ``file:``, ``http:``, ``https:``, any that fsspec knows, or an absolute path.
         options: for the store's library: keys, endpoints. Of web servers ``headers`` alone, and these for one origin.
+        piece_bytes: so much is read at once, at the least.
 
     Raises:
         What ``errors`` makes of it; so does reading later on.
@@ -96,7 +112,7 @@ def open_file(url: str, options: Mapping[str, Any], gate: Gate, words: Words, er
         else:
             store, place, size = _stored(url, options, gate, words)
             file = store.open(place, "rb", block_size=_BLOCK_BYTES)
-        return cast(BinaryIO, io.BufferedReader(CountedFile(file, errors, size), _PIECE_BYTES))
+        return cast(BinaryIO, io.BufferedReader(CountedFile(file, errors, size), piece_bytes))
 
 
 def size_of_file(url: str, options: Mapping[str, Any], gate: Gate, words: Words) -> int | None:
@@ -106,6 +122,24 @@ def size_of_file(url: str, options: Mapping[str, Any], gate: Gate, words: Words)
     if scheme == "file":
         return _local(url, gate)[1].st_size
     return size_of(url, _headers(options), gate) if scheme in _WEB else _stored(url, options, gate, words)[2]
+
+
+def unread(error: Exception, options: str) -> tuple[str, str]:
+    """What is said of an error while a file is read, behind the file's name, and the cure; "" where none is known.
+
+    Args:
+        options: what the options of the store's library are called.
+    """
+    if isinstance(error, ReadFault):
+        return f"is not read: {error}" if isinstance(error, Refused) else str(error), error.cure
+    if isinstance(error, FileNotFoundError) and is_gone(error):
+        return "is not there", ""
+    cure = ""
+    if is_forbidden(error) or is_about_credentials(error):
+        cure = f"Check the rights of who reads it; credentials come from {options}, or the environment."
+    elif is_about_options(error):
+        cure = f"Are the URL and {options} right?"
+    return f"can't be read: {said(error)}", cure
 
 
 def _scheme(url: str, options: Mapping[str, Any]) -> str:

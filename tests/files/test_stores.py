@@ -143,7 +143,7 @@ def test_a_file_whose_store_fails_when_it_is_opened_is_not_gone(shelf):
     shelf.files["in/a.csv"], shelf.said["in/a.csv"] = b"id\n1\n", {"ETag": "1"}
     shelf.fails["open in/a.csv"] = WithCause(Status(502))
     out = run_tap(tap_of("shelf://in/*.csv", declared={"replication_key": "id"}))
-    assert "does not answer as it should: HTTP 502" in str(out.result.errors["orders"])
+    assert "can't be read: HTTP 502" in str(out.result.errors["orders"])
 
 
 CAUSES = [
