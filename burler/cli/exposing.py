@@ -29,6 +29,7 @@ HOST = "127.0.0.1"
 FILE_SECONDS = 15.0
 """How often the file is written."""
 
+_SOON_SECONDS = 1.0  # until the first stream has begun
 _LEAVE_SECONDS = 5.0
 
 
@@ -107,6 +108,11 @@ class Collector:
             "summary": metrics.SummaryMetricFamily,
         }
         self.up = True
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether any stream has begun."""
+        return bool(self._stats.streams)
 
     def collect(self) -> Iterator[Any]:
         """All metrics, as families of prometheus_client."""
@@ -213,7 +219,7 @@ def _written(path: str, content: Callable[[], bytes], collector: Collector) -> I
 
     def keep_writing() -> None:
         write()
-        while not over.wait(FILE_SECONDS):
+        while not over.wait(FILE_SECONDS if collector.has_streams else _SOON_SECONDS):
             write()
 
     thread = threading.Thread(target=keep_writing, name="burler-metrics", daemon=True)
