@@ -66,10 +66,19 @@ def _shaped(schema, pages, *, slowly, **options):
         records,
         [str(bookmark.key_text(value)) for value in keys],
         error,
-        dict(shaper.unknown.counts),
+        dropped_by(shaper),
         bad.skipped,
         bad.nulled,
     ), lines
+
+
+def dropped_by(shaper):
+    """In how many objects each field was that the schema does not know, by its dotted path: ``a.b[].c``."""
+    found = {}
+    for field in shaper.unknown.fields:
+        name = "".join("[]" if part is None else f".{part}" for part in field.path).removeprefix(".")
+        found[name] = found.get(name, 0) + field.count
+    return {**found, "(further fields)": shaper.unknown.further} if shaper.unknown.further else found
 
 
 def no_constant(text):
