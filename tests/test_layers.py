@@ -42,6 +42,7 @@ LAYERS = (
     ("schema", "formats"),
     ("records",),
     ("declare",),
+    ("appref",),
     ("pipeline",),
     ("patterns",),
     ("graphql", "sql", "files", "soap"),
@@ -235,7 +236,7 @@ def test_the_engine_knows_no_tap():
     """It runs an ``App``, in which nothing can be declared any more; who has a ``Tap`` seals it first."""
     engine = {path: _imports(ast.parse(path.read_text())) for path in MODULES if "engine" in path.parts}
     named = [(path.name, name) for path, imports in engine.items() for name, _top in imports]
-    assert [one for one in named if one[1].partition(".")[2] in ("declare.tap", "declare.appref")] == []
+    assert [one for one in named if one[1].partition(".")[2] in ("declare.tap", "appref")] == []
 
 
 def test_one_module_has_the_one_context_variable():

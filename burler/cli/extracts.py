@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from burler.appref import load_app
 from burler.cli import common, process
 from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options_in, read_lake_options
 from burler.cli.options import CONFIG, READ, SELECT, WRITE
 from burler.config.loading import Loaded, load, load_config
 from burler.declare.app import App
-from burler.declare.appref import load_app
 from burler.engine.run.signals import Stopper
 from burler.errors import UsageError
 from burler.settings import Settings

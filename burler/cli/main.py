@@ -52,8 +52,8 @@ def discover(app: str, config: tuple[str, ...]) -> int:
     burler discover tap_crm.py --config config.json > catalog.json
     burler discover tap-crm --config config.json > catalog.json
     """
+    from burler.appref import load_app
     from burler.cli import running
-    from burler.declare.appref import load_app
 
     return running.discover_command(lambda: load_app(app), config)
 
@@ -70,8 +70,8 @@ def run(app: str, **options: Any) -> int:
     burler run tap_crm.py --config config.json | target-anything
     burler run tap_crm.py --config config.json --sink lake:./lake > state.jsonl
     """
+    from burler.appref import load_app
     from burler.cli import running
-    from burler.declare.appref import load_app
 
     return running.run_command(lambda: load_app(app), **options)
 
@@ -88,8 +88,8 @@ def about(app: str, form: str) -> int:
     burler about tap_crm.py
     burler about tap_crm.py --format markdown > tap-crm.md
     """
+    from burler.appref import load_app
     from burler.cli import running
-    from burler.declare.appref import load_app
 
     return running.about_command(lambda: load_app(app), form)
 

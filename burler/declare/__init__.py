@@ -3,7 +3,7 @@
 What to open for what:
 
     tap                   ``Tap``: its decorators, ``tap.client``, ``tap.get_bookmark()`` and the like
-    app, appref           ``App``: a tap as it runs; which one a text or another process names
+    app                   ``App``: a tap as it runs
     handle, classes       the two other spellings
     options, hooks        tables: the options of a stream; the functions that a tap is made of
     registry, spec        what collects all that is declared; what comes of it

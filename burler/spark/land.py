@@ -13,8 +13,8 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from burler.appref import load_app
 from burler.config.loading import Loaded
-from burler.declare.appref import load_app
 from burler.declare.tap import Tap
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import SyncResult

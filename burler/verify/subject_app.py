@@ -13,10 +13,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from burler import logs
+from burler.appref import find_tap
 from burler.config.loading import Loaded, load
 from burler.config.secrets import secret_values
 from burler.context import running
-from burler.declare.appref import find_tap
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.engine.catalog.discovery import discover_app

@@ -2,7 +2,7 @@
 
 ::
 
-    ref = AppRef.of(tap)                                   # on the driver; it can be pickled (burler.declare.appref)
+    ref = AppRef.of(tap)                                   # on the driver; it can be pickled (burler.appref)
     planning = Planning(tap.seal(), config, state=state)
     parts = planning.parts("tickets")
     end = run_part(ref.load(), part, config=config, state=part.state_for(state), sink=sink)   # anywhere

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from burler.appref import AppRef, load_app
 from burler.config.loading import Loaded
-from burler.declare.appref import AppRef, load_app
 from burler.declare.tap import Tap
 from burler.engine.command.tap_command import TapCommand
 from burler.engine.remote import Planning

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from burler import logs
+from burler.appref import AppRef
 from burler.config.watched import clean
-from burler.declare.appref import AppRef
 from burler.engine.remote import Part, run_part
 from burler.errors import BurlerError, UsageError
 from burler.lake.store import open_store

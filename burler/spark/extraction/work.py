@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from burler.declare.appref import AppRef
+from burler.appref import AppRef
 from burler.engine.remote import Merge, Part, PartEnd, Planning
 from burler.singer import state as st
 from burler.singer.messages import Message, Schema

@@ -14,8 +14,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from burler.appref import AppRef
 from burler.declare.app import App
-from burler.declare.appref import AppRef
 from burler.engine.remote import Part, PartEnd, run_part
 from burler.engine.run.signals import Stopper
 from burler.engine.session import open_session

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from burler.appref import AppRef
 from burler.config.loading import Loaded, load, merged, read_config_file
 from burler.declare.app import App
-from burler.declare.appref import AppRef
 from burler.engine.remote import Planning
 from burler.errors import ConfigError
 from burler.spark.source.app import AppWork

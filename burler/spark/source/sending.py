@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from burler.appref import AppRef
 from burler.declare.app import App
-from burler.declare.appref import AppRef
 from burler.declare.tap import Tap
 from burler.errors import AppError, UsageError
 from burler.singer.messages import encode
