@@ -17,7 +17,7 @@ from burler.engine.run.partitions import Partitions, PartitionsFunction
 from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.task import Task
 from burler.engine.state.progress import Partition
-from burler.engine.tail.kept import Kept
+from burler.engine.tail.memory import Memory
 from burler.engine.writer.writer import StreamWriter
 from burler.errors import StreamError
 from burler.events import FamilyBegan, FamilyEnded, Incomplete, Page, Status, StreamEnded
@@ -36,7 +36,7 @@ class Job:
     ``at`` is the stream whose rows came last, ``last`` the task that began last. ``status`` says how it ended.
 
     Args:
-        kept: what the rounds of a tail have in common; None in a plain run.
+        memory: what the rounds of a tail have in common; None in a plain run.
         stop: says that it is to end, and why.
     """
 
@@ -44,12 +44,14 @@ class Job:
         self,
         engine: Engine,
         planned: PlannedRun,
-        kept: Kept | None = None,
+        memory: Memory | None = None,
         *,
         stop: StopToken,
     ) -> None:
         self.engine = engine
-        self.kept = kept
+        self.memory = memory
+        if memory is not None:
+            memory.begin_round(planned)
         self.stop = stop
         self.pushes = planned.pushes
         self.status: Status = "unfinished"
@@ -58,12 +60,12 @@ class Job:
         self.spec = planned.spec
         self.name = self.at = planned.spec.tap_stream_id
         self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
-        self.line = Line(planned, engine.plan.catalog) if kept is None else kept.line(engine, planned)
+        self.line = Line(planned, engine.plan.catalog)
         settings, self._begun = engine.settings, engine.clock.monotonic()
         self.saved = self.line.saved_in(engine.ledger, start_date=settings.start_date, is_part=engine.part is not None)
         self._forgot = self.saved.forgot
         # Everything is fetched: once; the further rounds of a tail ask for what has changed.
-        ignores_sources = settings.ignore_source_state and (kept is None or kept.rounds == 1)
+        ignores_sources = settings.ignore_source_state and (memory is None or memory.rounds == 1)
         if ignores_sources:
             self._forgot |= self.saved.forget_sources()
         self.calls = Calls(
@@ -74,7 +76,7 @@ class Job:
             settings=settings,
             client=self.client,
             began=engine.now(),
-            tailing=kept is not None,
+            tailing=memory is not None,
             ignores_sources=ignores_sources or engine.limit is not None,  # up to a limit it is there to show rows
         )
         self.writers = {stream.tap_stream_id: self._writer(stream) for stream in planned.streams}
@@ -89,7 +91,7 @@ class Job:
         self.retries = Retries(engine.session.invoke)
         self.saved_by_hand = self._source_changed = False
         self.last: Task | None = None
-        self.since_rows, self._since_pages, self._since = kept.since if kept else (0, 0, engine.clock.monotonic())
+        self.since_rows, self._since_pages, self._since = memory.since if memory else (0, 0, engine.clock.monotonic())
         self._ended_tasks = 0
         self._reported: dict[str, int] = {}
         self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
@@ -101,27 +103,25 @@ class Job:
         self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
 
     def _writer(self, stream: PlannedStream) -> StreamWriter:
-        """The writer of a stream: a new one, or the one that a tail has kept, for another round."""
+        """The writer of a stream: a new one, or the one of the rounds before."""
         engine, name, interrupted = self.engine, stream.tap_stream_id, self.saved.interrupted
         version = interrupted.versions.get(name) if interrupted else None
-        found = self.kept.writers.get(name) if self.kept is not None else None
-        if found is not None:
-            found.begin_round(stream, self.saved, version)
-            return found
-        made = StreamWriter(
-            stream,
-            engine.sink,
-            self.saved,
-            now=engine.now,
-            invoke=partial(engine.session.invoke, stream=name),
-            settings=engine.settings,
-            limit=engine.limit,
-            wrote=engine.ledger.add,
-            interrupted_version=version,
-        )
-        if self.kept is not None:
-            self.kept.writers[name] = made
-        return made
+        known = self.memory.writers if self.memory is not None else {}
+        if name in known:
+            known[name].begin_round(stream, self.saved, version)
+        else:
+            known[name] = StreamWriter(
+                stream,
+                engine.sink,
+                self.saved,
+                now=engine.now,
+                invoke=partial(engine.session.invoke, stream=name),
+                settings=engine.settings,
+                limit=engine.limit,
+                wrote=engine.ledger.add,
+                interrupted_version=version,
+            )
+        return known[name]
 
     def _partitions(self) -> Partitions:
         part = self.engine.part
@@ -167,10 +167,10 @@ class Job:
         engine = self.engine
         self._tell_begin()
         for name, writer in self.writers.items():
-            if self.kept is None or name not in self.kept.opened:
+            if self.memory is None or name not in self.memory.opened:
                 writer.open()
-            if self.kept is not None:
-                self.kept.opened.add(name)
+            if self.memory is not None:
+                self.memory.opened.add(name)
         engine.running.append(self)
         if self.line.asks_for("state"):
             engine.note_syncing()
@@ -205,7 +205,7 @@ class Job:
         if status == "succeeded" or (status != "stopped" and self.failures.error is None):
             engine.running.remove(self)
         if engine.stop.error is None:
-            if self.kept is not None:
+            if self.memory is not None:
                 self._end_round()
             else:
                 self.save_state(between=status == "succeeded")
@@ -225,8 +225,8 @@ class Job:
         Its rows go out now."""
         for task in self.open_tasks:
             self.saved.merge(task.progress())
-        if self.kept is not None:
-            self.kept.since = self.since_rows, self._since_pages, self._since
+        if self.memory is not None:
+            self.memory.since = self.since_rows, self._since_pages, self._since
         if self._sources_changed() or any(writer.versions.activated for writer in self.writers.values()):
             self.engine.ledger.note()
         self.engine.sink.flush()
@@ -281,8 +281,8 @@ class Job:
         self.open_tasks.remove(task)
         self._ended_tasks += 1
         self._count(task)
-        if self.kept is not None and task.error is None:
-            self.kept.ended(task.key, task.behind)
+        if self.memory is not None and task.error is None:
+            self.memory.ended(task.key, task.behind)
         self.failures.of_task(task)
         try:
             self.saved.ended(task.progress())
@@ -400,7 +400,7 @@ class Job:
         seconds = self.engine.clock.monotonic() - self._since
         since = Since(self.since_rows, seconds, self._since_pages)
         waited = since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS
-        soon = self.kept is None and waited and (self._ended_tasks > 0 or self._sources_changed())
+        soon = self.memory is None and waited and (self._ended_tasks > 0 or self._sources_changed())
         if (soon or self._strategy_asks(since)) and self.engine.ledger.has_room():
             self.save_state()
 

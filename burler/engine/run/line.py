@@ -88,11 +88,6 @@ class Line:
             order=order if spec.partition_order == "asc" and not is_part else None,
         )
 
-    def begin(self) -> None:
-        """Another round: what had ended in the one before begins anew."""
-        self.closed.clear()
-        self.dropped.clear()
-
     def _unseen_key(self, catalog: Catalog) -> UnseenKey | None:
         """Of a root that runs for its substreams alone."""
         spec, entry = self.specs[self.root], catalog.entries.get(self.root)

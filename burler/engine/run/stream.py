@@ -10,7 +10,7 @@ from burler.engine.run.job import Job
 from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.worker import Worker
 from burler.engine.run.workers import Crew, Undisturbed, stopper_here
-from burler.engine.tail.kept import Kept
+from burler.engine.tail.memory import Memory
 from burler.errors import StreamError
 from burler.events import Status
 from burler.logs import short
@@ -19,8 +19,8 @@ from burler.logs import short
 class SyncRun(Job):
     """A job with the workers that drive its tasks, from the first to the last."""
 
-    def __init__(self, engine: Engine, planned: PlannedRun, kept: Kept | None = None, *, stop: StopToken) -> None:
-        super().__init__(engine, planned, kept, stop=stop)
+    def __init__(self, engine: Engine, planned: PlannedRun, memory: Memory | None = None, *, stop: StopToken) -> None:
+        super().__init__(engine, planned, memory, stop=stop)
         self.workers: list[Worker] = []
 
     def cut_now(self) -> None:

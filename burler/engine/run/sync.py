@@ -21,7 +21,7 @@ from burler.engine.run.stop import StopToken
 from burler.engine.run.stream import SyncRun
 from burler.engine.run.workers import Crew
 from burler.engine.state.progress import Progress
-from burler.engine.tail.kept import Kept
+from burler.engine.tail.memory import Memory
 from burler.engine.writer.writer import schema_of
 from burler.events import Failed
 from burler.sinks.base import Sink, form_for
@@ -161,7 +161,7 @@ class Run(Engine):
         planned: PlannedRun,
         rows: dict[str, int],
         errors: dict[str, BaseException],
-        kept: Kept | None = None,
+        memory: Memory | None = None,
         *,
         stop: StopToken | None = None,
     ) -> SyncRun | None:
@@ -175,9 +175,9 @@ class Run(Engine):
         run: SyncRun | None = None
         try:
             with self.lock:
-                if kept is not None and stop is not None and stop.reason:
+                if memory is not None and stop is not None and stop.reason:
                     return None  # another one may have begun in its place already
-                run = SyncRun(self, planned, kept, stop=(stop or self.stop).child())
+                run = SyncRun(self, planned, memory, stop=(stop or self.stop).child())
             run.sync()
         except FATAL:
             raise

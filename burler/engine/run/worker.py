@@ -310,8 +310,8 @@ class Worker:
         self._close()
         with self._engine.lock:
             task.again()
-            if self._job.kept is not None:
-                self._job.kept.again(task.key)
+            if self._job.memory is not None:
+                self._job.memory.again(task.key)
             self.task = self._current = None
 
     def _write_last(self) -> None:
@@ -656,7 +656,7 @@ class Worker:
         self.writing.write(task, given)
 
     def _acknowledge(self) -> None:
-        if self._engine.acknowledgements.waiting and self._job.kept is None:
+        if self._engine.acknowledgements.waiting and self._job.memory is None:
             with (
                 contextlib.suppress(Stop),
                 self._stopper.user_code(self._token),

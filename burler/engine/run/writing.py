@@ -79,8 +79,8 @@ class Writing:
             before = writer.rows if writer is not None else 0
             if writer is not None and name not in line.dropped:
                 for part in writer.joined(parts[name]):
-                    kept = None if writer.versions.in_block else job.kept
-                    repeats = None if kept is None else kept.repeats(line, name, task.key)
+                    memory = None if writer.versions.in_block else job.memory
+                    repeats = None if memory is None else memory.repeats(line.family, name, task.key)
                     keys, error = writer.write(part, task.given_to(name), repeats)
                     written.append((name, keys))
                     if error is not None:
@@ -160,8 +160,8 @@ class Writing:
     def begin_version(self, stream: str) -> None:
         """A ``with stream.full_table()`` block begins."""
         self._job.writers[stream].versions.begin_block()
-        if self._job.kept is not None:
-            self._job.kept.forget(stream)  # targets drop what went out before it
+        if self._job.memory is not None:
+            self._job.memory.forget(stream)  # targets drop what went out before it
 
     def end_version(self, task: Task, stream: str, *, whole: bool) -> None:
         """The block has ended; ``whole`` says that it did so without an error."""

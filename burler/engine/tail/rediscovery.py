@@ -58,7 +58,7 @@ def rediscover(engine: Run, sources: dict[str, Source], added: Callable[[Source]
             elif known.planned.streams != planned.streams:
                 logger.info("stream '%s': has changed, by what was discovered", name)
                 new = source_of(planned, engine.settings, now)
-                known.planned, known.kept, known.full = planned, new.kept, new.full
+                known.planned, known.memory, known.full = planned, new.memory, new.full
                 known.interval_seconds, known.age_seconds = new.interval_seconds, new.age_seconds
                 if not known.tries.for_good:
                     known.due = now

@@ -38,7 +38,7 @@ class Rounds:
         before = self._place_of(planned) if planned.pushes else b""
         rows: dict[str, int] = {}
         errors: dict[str, BaseException] = {}
-        run = engine.run_one(planned, rows, errors, source.kept, stop=stop)
+        run = engine.run_one(planned, rows, errors, source.memory, stop=stop)
         reason = (stop if run is None else run.stop).reason
         if reason == Reason.LEFT_BEHIND:
             return False  # another one has begun in its place
@@ -137,7 +137,7 @@ class Rounds:
             )
             with engine.lock:
                 engine.ledger.forget([one.tap_stream_id for one in source.planned.streams])
-            source.kept.forget()
+            source.memory.forget()
             source.due = now
             return
         told = _told(source.name, error)

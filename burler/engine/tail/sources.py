@@ -8,7 +8,7 @@ from typing import Literal
 
 from burler.declare.strategies import Manual
 from burler.engine.catalog.plan import PlannedRun
-from burler.engine.tail.kept import Kept
+from burler.engine.tail.memory import Memory
 from burler.engine.tail.retries import Tries
 from burler.engine.tail.settings import full_table_age_seconds, interval_seconds
 from burler.events import TailFamily, TailPlanned
@@ -39,7 +39,7 @@ class Source:
     full: bool
     age_seconds: float | None
     due: float | None
-    kept: Kept
+    memory: Memory
     rounds: int = 0
     began: float = 0.0
     busy: bool = False
@@ -74,7 +74,7 @@ def source_of(planned: PlannedRun, settings: Settings, now: float) -> Source:
         own.replication_method == FULL_TABLE,
         full_table_age_seconds(own, settings),
         due=now,
-        kept=Kept(now),
+        memory=Memory(now),
     )
 
 

@@ -1,44 +1,45 @@
-"""What a line of streams keeps from one round of a tail to the next: what is dear to make, and what must be known."""
+"""What a tail remembers of a family of streams from one round to the next."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from burler.engine.catalog.plan import PlannedRun
-from burler.engine.run.line import Line
+from burler.engine.catalog.plan import PlannedRun, PlannedStream
+from burler.engine.family import Family
 from burler.engine.writer.writer import StreamWriter
 from burler.pipeline.repeats import Repeats
-
-if TYPE_CHECKING:
-    from burler.engine.run.engine import Engine
-
 
 _MOST, _MOST_OF_PARTITION = 100_000, 2_000
 _ROUNDS = 16
 
 
-class Kept:
-    """Of one sync function, or of a stream's sync and tail functions together.
+class Memory:
+    """Of one sync function, or of a stream's sync and tail functions together: what is dear to make, and the rows that
+    may come again.
 
-    ``writers`` hold the shapers. ``repeats``: the rows that may come again, by stream and partition. ``rounds``: how
-    many have begun.
+    Attributes:
+        since: rows, pages and the moment of the last STATE that the stream's strategy has asked for.
+        writers: by stream; they hold the shapers.
+        opened: streams whose SCHEMA is out.
+        rounds: how many have begun.
     """
 
     def __init__(self, now: float) -> None:
         self.since = 0, 0, now
-        """Rows, pages and the moment of the last STATE that the stream's strategy has asked for."""
         self.writers: dict[str, StreamWriter] = {}
-        self.opened: set[str] = set()  # whose SCHEMA is out
+        self.opened: set[str] = set()
         self.rounds = 0
-        self._lines: dict[bool, Line] = {}
+        self._planned: dict[str, PlannedStream] = {}
+        self._pushes = False
         self._repeats: dict[tuple[str, str | None], Repeats] = {}
         self._last: dict[str, dict[Any, bytes]] = {}
         self._used: dict[tuple[str, str | None], int] = {}  # in which round last
         self._begun: set[tuple[str, str | None]] = set()
 
-    def line(self, engine: Engine, planned: PlannedRun) -> Line:
-        """The line of a round that begins."""
+    def begin_round(self, planned: PlannedRun) -> None:
+        """A round begins."""
         self.rounds += 1
+        self._planned, self._pushes = {one.tap_stream_id: one for one in planned.streams}, planned.pushes
         self._begun.clear()
         if self.rounds % _ROUNDS == 0:  # partitions that are there no more
             latest: dict[str, int] = {}
@@ -47,27 +48,22 @@ class Kept:
             for one in [one for one, used in self._used.items() if one[1] and used < latest[one[0]] - _ROUNDS]:
                 del self._used[one]
                 self._repeats.pop(one, None)
-        found = self._lines.get(planned.pushes)
-        if found is None:
-            found = self._lines[planned.pushes] = Line(planned, engine.plan.catalog)
-        found.begin()
-        return found
 
-    def repeats(self, line: Line, name: str, key: str | None) -> Repeats | None:
+    def repeats(self, family: Family, name: str, key: str | None) -> Repeats | None:
         """What is known of a stream's rows in a partition; None where none can come again: those of a full table are
         all wanted, and of a source that gives only what lies behind the bookmark none do."""
-        if line.pushes and not line.planned[name].key_properties:
+        planned = self._planned[name]
+        if self._pushes and not planned.key_properties:
             return None  # two equal messages are two
         found = self._repeats.get((name, key))
         if found is None:
-            keeps = _keeps(line, name)
+            keeps = _keeps(family, planned, self._planned.get(family.root))
             if keeps is None:
                 return None
-            planned = line.planned[name]
             found = self._repeats[name, key] = Repeats(
                 name,
                 planned.key_properties,
-                textual=line.textual(name),
+                textual=family.key_formats.get(name),
                 rises=planned.order == "asc" and planned.spec.on_unsorted == "error",
                 by_key=keeps == "top",
                 most=_MOST if key is None else _MOST_OF_PARTITION,
@@ -96,17 +92,15 @@ class Kept:
             self._begun.discard(one)
 
 
-def _keeps(line: Line, name: str) -> Literal["top", "all"] | None:
+def _keeps(family: Family, planned: PlannedStream, root: PlannedStream | None) -> Literal["top", "all"] | None:
     """Which rows of a stream may come again: those at its bookmark, or any of the last ones."""
-    root = line.planned.get(line.root)
-    spec, planned = line.spec(name), line.planned[name]
+    spec, name = planned.spec, planned.tap_stream_id
     if planned.versions or (root is not None and root.versions):
         return None
-    if not planned.key_properties and (name != line.root or spec.bookmark is not None):
+    if not planned.key_properties and (name != family.root or spec.bookmark is not None):
         return None  # equal rows may be two: of two parents
-    if name != line.root:
-        above = [line.spec(one) for one in line.above(name)]
-        return "all" if any(one.bookmark_key is not None for one in above) else None
+    if name != family.root:
+        return "all" if any(family.keys[one] is not None for one in family.above[name]) else None
     if planned.bookmark_key is None or (spec.resume == "exclusive" and spec.lookback is None and not spec.signpost):
         return None
     made = spec.bookmark is not None or spec.post_transform is not None
