@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from burler.cli import common, process
 from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options_in, read_lake_options
 from burler.cli.options import CONFIG, READ, SELECT, WRITE
-from burler.config.loading import Loaded, load, load_config
+from burler.config.loading import Loaded, load_config
 from burler.declare.app import App
 from burler.engine.run.signals import Stopper
 from burler.errors import UsageError
@@ -180,7 +179,7 @@ def _names(names: Sequence[str], asked: Asked) -> tuple[str | None, str]:
 
 def _config(tap: App | None, files: Sequence[str]) -> Loaded:
     if tap is not None:
-        return load(files, environment=os.environ, tap_name=tap.name, form=tap.config_form)
+        return tap.load_config(files)
     return Loaded(load_config(files, environment={}, tap_name="exec"))
 
 

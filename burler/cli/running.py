@@ -15,7 +15,6 @@ from burler.cli.flags import remarks, with_flags
 from burler.cli.lakes_common import read_lake_options
 from burler.cli.landing import landing_of
 from burler.cli.reporting import Ending
-from burler.config.loading import Loaded, load
 from burler.declare.app import App
 from burler.engine.catalog.discovery import discover_app
 from burler.engine.run.run import TEST_ROWS, calm_collector, run_session
@@ -32,11 +31,6 @@ logger = logging.getLogger(__name__)
 
 _OBJECTS_TO_COLLECT = 2000
 """Measured on small rows: 15 % of the time."""
-
-
-def config_of(app: App, files: Sequence[str]) -> Loaded:
-    """The tap's config from files and environment."""
-    return load(files, environment=os.environ, tap_name=app.name, form=app.config_form)
 
 
 def about_command(load_app: Callable[[], App], form: str) -> int:
@@ -57,7 +51,7 @@ def discover_command(load_app: Callable[[], App], config: Sequence[str]) -> int:
     """
     with process.own_stdout() as writer:
         app = load_app()
-        catalog = discover_app(app, config_of(app, config)).catalog
+        catalog = discover_app(app, app.load_config(config)).catalog
         writer.write(process.pretty(catalog.to_wire()))
         writer.flush()
     if sys.stderr.isatty():
@@ -159,7 +153,7 @@ def run_command(load_app: Callable[[], App], **options: Any) -> int:
     with ending.watching() as watched, process.own_stdout() as writer:
         app = load_app()
         watched.hear(RunBegan(app.name))
-        session, settings = open_session(app, config_of(app, asked.config))
+        session, settings = open_session(app, app.load_config(asked.config))
         settings = _of_this_run(app, settings, asked)
         stopper = _stopper(writer)
         hangups.release(stopper.note_hangup if settings.tail else None)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from burler.config.forms import ConfigForm
+from burler.config.loading import Loaded, load
 from burler.declare.spec import StreamSpec, UserFunction
 
 
@@ -30,3 +33,7 @@ class App:
     client: UserFunction | None
     discover: UserFunction | None
     tap: object = field(repr=False)
+
+    def load_config(self, files: Iterable[str | Path]) -> Loaded:
+        """The config from files and the environment of this process; see ``burler.config.loading.load``."""
+        return load(files, environment=os.environ, tap_name=self.name, form=self.config_form)

@@ -10,11 +10,12 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from burler import logs
 from burler.appref import find_tap
-from burler.config.loading import Loaded, load
+from burler.config.loading import Loaded
 from burler.config.secrets import secret_values
 from burler.context import running
 from burler.declare.spec import StreamSpec
@@ -187,15 +188,14 @@ def app_subject(app: str, configs: Sequence[str]) -> AppSubject:
         AppError: there is none. ConfigError: a config can't be read.
     """
     tap = find_tap(app)
+    sealed = tap.seal()
     words = tuple(word for path in configs for word in ("--config", path))
     burler = (sys.executable, "-m", "burler")
 
-    def config() -> Loaded:
-        return load(configs, environment=os.environ, tap_name=tap.name, form=tap.config_form)
-
+    config = partial(sealed.load_config, configs)
     secrets = AppSubject(tap, config).secrets
     # No file confirms that the rows of these runs are stored anywhere: the source is to keep them.
-    acknowledges = any(spec.acknowledge is not None for spec in tap.seal().streams.values())
+    acknowledges = any(spec.acknowledge is not None for spec in sealed.streams.values())
     keeps = ("--acknowledge-state-file", os.devnull) if acknowledges else ()
     program = Program(
         words=(*burler, "run", app, *words, *keeps),

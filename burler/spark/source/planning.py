@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from burler.appref import AppRef
-from burler.config.loading import Loaded, load, merged, read_config_file
+from burler.config.loading import Loaded, merged, read_config_file
 from burler.declare.app import App
 from burler.engine.remote import Planning
 from burler.errors import ConfigError
@@ -142,7 +141,7 @@ def _of_app(options: Options) -> Found:
 def _loaded(app: App, options: Options) -> Loaded:
     """The config of an app: a file or JSON, and over it the environment of this process, as on the command line.
     Nothing is written back into files: executors have none, and there may be many of them."""
-    loaded = load(options.config_files(), environment=os.environ, tap_name=app.name, form=app.config_form)
+    loaded = app.load_config(options.config_files())
     if loaded.problems:
         raise ConfigError("; ".join(f"{app.name}: {sentence}" for sentence in loaded.problems))
     return Loaded(merged(options.config_text(), loaded.config))
