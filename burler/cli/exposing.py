@@ -39,7 +39,7 @@ class Number:
 
     Attributes:
         about: its HELP text, also in the docs.
-        attribute: where it stands in a StreamView or RunView; empty where more is to be done.
+        attribute: where it stands in RunStats, or in a StreamView; empty where more is to be done.
     """
 
     name: str
@@ -119,9 +119,8 @@ class Collector:
         up = self._family(_UP, ["tap"])
         up.add_metric([self._tap], float(self.up))
         yield up
-        run = self._stats.totals()
         for number in _OF_RUN:
-            value = getattr(run, number.attribute)
+            value = getattr(self._stats, number.attribute)
             family = self._family(number, ["tap"])
             if value is not None:
                 family.add_metric([self._tap], value)

@@ -226,7 +226,7 @@ def live(stats: RunStats, name: str, *, stdout_on_terminal: bool) -> Iterator[No
     """
 
     def lines(width: int, height: int) -> list[Line]:
-        return frame(name, [*stats.snapshot().values()], stats.totals(), width=width, height=height)
+        return frame(name, stats, width=width, height=height)
 
     with drawn(lines, stdout_on_terminal=stdout_on_terminal):
         yield

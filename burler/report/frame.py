@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from burler.report.stats import RunView, StreamView
+from burler.report.stats import RunStats, StreamView
 from burler.report.text import Table, ascii_of, plain
 from burler.words import counted, length
 
@@ -22,14 +22,15 @@ class Line(NamedTuple):
     style: str = ""
 
 
-def frame(name: str, streams: Sequence[StreamView], run: RunView, *, width: int, height: int) -> list[Line]:
+def frame(name: str, stats: RunStats, *, width: int, height: int) -> list[Line]:
     """The lines, none wider than ``width``, no more than ``height``: the run, a table of its streams, errors.
 
     Where there is no room for all streams, the worst come first: failed, failing, far behind, busy.
     """
+    streams = [*stats.snapshot().values()]
     if not streams:
         return []  # what is to be read is not known yet
-    head = Line(status_line(name, streams, run)[:width], "bold")
+    head = Line(_status_line(name, streams, stats)[:width], "bold")
     room = height - _AROUND
     if room < 2:
         return [head]
@@ -47,22 +48,20 @@ def frame(name: str, streams: Sequence[StreamView], run: RunView, *, width: int,
     return [head, Line(first, "bold"), Line(rule, "dim"), *styled, *more, *errors]
 
 
-def status_line(name: str, streams: Sequence[StreamView], run: RunView) -> str:
+def _status_line(name: str, streams: Sequence[StreamView], stats: RunStats) -> str:
     """The run on one line."""
     failing = sum(view.failures > 0 or view.status == "failed" for view in streams)
     lags = [(view.lag_seconds, view.name) for view in streams if view.lag_seconds is not None]
-    parts = [counted(run.rows, "row"), f"{rate(run.rows_per_second)}/s"]
-    if run.last_state_seconds_ago is None:
-        parts.append("no STATE yet")
-    else:
-        parts.append(f"last STATE {length(run.last_state_seconds_ago)} ago")
+    parts = [counted(stats.rows, "row"), f"{_rate(stats.rows_per_second)}/s"]
+    state = stats.last_state_seconds_ago
+    parts.append("no STATE yet" if state is None else f"last STATE {length(state)} ago")
     if lags:
         parts.append(f"{length(max(lags)[0])} behind ({ascii_of(max(lags)[1])})")
     first = counted(len(streams), "stream") + (f", {failing:,} failing" if failing else "")
     return f"{ascii_of(name)}: {first}, {', '.join(parts)}"
 
 
-def rate(rows_per_second: float) -> str:
+def _rate(rows_per_second: float) -> str:
     """Rows a second: ``0.25``, ``45``, ``1,200``."""
     if rows_per_second >= 9.95 or not rows_per_second:
         return f"{rows_per_second:,.0f}"
@@ -74,7 +73,7 @@ def _row(view: StreamView) -> dict[str, str]:
         "stream": ascii_of(view.name),
         "status": view.status,
         "rows": f"{view.rows:,}",
-        "rows/s": rate(view.rows_per_second),
+        "rows/s": _rate(view.rows_per_second),
         "lag": _length(view.lag_seconds),
         "last poll": _length(view.last_poll_seconds_ago),
         "next": _length(view.next_poll_in_seconds),

@@ -231,17 +231,16 @@ class TailLog(RunLog):
 
     def _tell_all(self, at: float) -> None:
         """One line for the run, also where nothing came: a tail that has nothing to read shows that it lives."""
-        run, views = self._stats.totals(), self._stats.snapshot().values()
-        state = run.last_state_seconds_ago
+        rows, views, state = self._stats.rows, self._stats.snapshot().values(), self._stats.last_state_seconds_ago
         logger.info(
             "tail: %s in %.0f s, %s, %d of them failing, %s",
-            counted(run.rows - self._rows_summed, "row"),
+            counted(rows - self._rows_summed, "row"),
             at - self._summed,
             counted(len(views), "stream"),
             sum(view.failures > 0 for view in views),
             "no STATE yet" if state is None else f"last STATE {state:.0f} s ago",
         )
-        self._rows_summed, self._summed = run.rows, at
+        self._rows_summed, self._summed = rows, at
 
 
 def _interval_line(rows: int, repeated: int, errors: int, polls: int, *, seconds: float, view: StreamView) -> str:

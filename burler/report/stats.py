@@ -24,7 +24,7 @@ FAILURES = 1000
 POINTS = 500
 """Points of one stream over time, at the most."""
 TOTAL_POINTS = 100_000
-"""Points of all streams together, above which each stream keeps fewer."""
+"""Of all streams together: where there are many, each keeps fewer."""
 
 _FEWEST = 4  # points that stay, however many streams there are
 _TEXT = 200  # characters of a bookmark
@@ -55,9 +55,9 @@ class Series:
         self.rows.append(rows)
         self.bookmarks.append(bookmark[:_TEXT] if isinstance(bookmark, str) else bookmark)
 
-    def thin(self, most: int) -> int:
-        """Leave out points until about half of ``most`` are there; how many went."""
-        before, last = len(self), self.seconds[0]
+    def thin(self, most: int) -> None:
+        """Leave out points until about half of ``most`` are there."""
+        last = self.seconds[0]
         self.step = max(2 * (self.seconds[-1] - last) / most, 2 * self.step, _SHORTEST_STEP)
         kept = [0]
         for i, at in enumerate(self.seconds):
@@ -67,7 +67,6 @@ class Series:
         self.seconds = array("d", [self.seconds[i] for i in kept])
         self.rows = array("q", [self.rows[i] for i in kept])
         self.bookmarks = [self.bookmarks[i] for i in kept]
-        return before - len(self)
 
 
 @dataclass(slots=True)
@@ -154,20 +153,6 @@ class StreamView:
     error: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunView:
-    """The run as a whole. ``last_state_at``: seconds since 1970."""
-
-    seconds: float
-    rows: int
-    rows_per_second: float
-    states: int
-    state_bytes: int
-    last_state_seconds_ago: float | None
-    last_state_at: float | None
-    clients_renewed: int
-
-
 class RunStats:
     """Hears what a run tells, and counts; asked by whoever shows it, from any thread.
 
@@ -190,9 +175,9 @@ class RunStats:
         self._streams: dict[str, StreamStats] = {}
         self._lock = threading.RLock()
         self._shown = 0  # failures that are kept
-        self._most, self._points = max(points, _FEWEST) if points else 0, 0
-        self._states = self._state_bytes = self._renewed = 0
-        self._state_at: float | None = None
+        self._points = points
+        self.states = self.state_bytes = self.clients_renewed = 0
+        self.last_state_at: float | None = None  # in seconds since 1970
 
     # ---- told ------------------------------------------------------------------------------------------
 
@@ -211,9 +196,9 @@ class RunStats:
                 case events.Failed():
                     self._failed(event.stream, event.where, event.error)
                 case events.StateWritten():
-                    self._states += 1
-                    self._state_bytes += event.size
-                    self._state_at = self.clock.now().timestamp()
+                    self.states += 1
+                    self.state_bytes += event.size
+                    self.last_state_at = self.clock.now().timestamp()
                 case events.TailPlanned():
                     for family in event.families:
                         for name in family.streams:
@@ -221,7 +206,7 @@ class RunStats:
                 case events.RoundEnded():
                     self._round_ended(event)
                 case events.ClientRenewed():
-                    self._renewed += 1
+                    self.clients_renewed += 1
                 case events.RunBegan():
                     if self.tap is None:  # told again, it stays at the time it was told first
                         self.began, self.zero = self.clock.now(), self.clock.monotonic()
@@ -255,7 +240,7 @@ class RunStats:
         if not row.begun:
             row.begun, row.first_at = True, self.clock.monotonic()
             row.method, row.bookmark_from, row.bookmark = began.method, began.bookmark, began.bookmark
-            if self._most:
+            if self._points:
                 row.series = Series()
                 self._point(row, row.first_at)
 
@@ -278,18 +263,13 @@ class RunStats:
             row.rows += more
 
     def _point(self, row: StreamStats, at: float) -> None:
-        """A point of its plot. Now and then this takes long: points of all streams are left out."""
-        if row.series is None:
-            return
-        row.series.add(at - self.zero, row.rows, row.bookmark)
-        self._points += 1
-        if len(row.series) >= self._most:
-            self._points -= row.series.thin(self._most)
-        while self._points > TOTAL_POINTS and self._most > _FEWEST:
-            self._most = max(self._most // 2, _FEWEST)
-            every = [one.series for one in self._streams.values() if one.series is not None]
-            self._points -= sum(one.thin(self._most) for one in every if len(one) >= self._most)
-        row.point_at = at + row.series.step
+        """A point of its plot."""
+        if row.series is not None:
+            row.series.add(at - self.zero, row.rows, row.bookmark)
+            most = max(min(self._points, TOTAL_POINTS // len(self._streams)), _FEWEST)
+            if len(row.series) >= most:
+                row.series.thin(most)
+            row.point_at = at + row.series.step
 
     def _failed(self, stream: str, where: str | None, error: BaseException) -> None:
         row = self._row(stream)
@@ -377,21 +357,21 @@ class RunStats:
                 for row, name, bookmark in zip(rows, names, bookmarks, strict=True)
             }
 
-    def totals(self) -> RunView:
-        """The run as a whole."""
-        at, now = self.clock.monotonic(), self.clock.now().timestamp()
-        with self._lock:
-            rows = self._streams.values()
-            return RunView(
-                seconds=at - self.zero,
-                rows=sum(row.rows for row in rows),
-                rows_per_second=sum(self._rate(row, at) for row in rows),
-                states=self._states,
-                state_bytes=self._state_bytes,
-                last_state_seconds_ago=None if self._state_at is None else max(now - self._state_at, 0.0),
-                last_state_at=self._state_at,
-                clients_renewed=self._renewed,
-            )
+    @property
+    def rows(self) -> int:
+        """Rows of all streams."""
+        return sum(row.rows for row in tuple(self._streams.values()))
+
+    @property
+    def rows_per_second(self) -> float:
+        """Of all streams, over the last half a minute or so."""
+        at = self.clock.monotonic()
+        return sum(self._rate(row, at) for row in tuple(self._streams.values()))
+
+    @property
+    def last_state_seconds_ago(self) -> float | None:
+        """How long ago the last STATE was; None before the first one."""
+        return None if self.last_state_at is None else max(self.clock.now().timestamp() - self.last_state_at, 0.0)
 
     def _rate(self, row: StreamStats, at: float) -> float:
         """Weighed by age; in the first seconds of a run, over what there was of it."""
