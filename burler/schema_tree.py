@@ -13,7 +13,6 @@ SCHEMA, MAP, DATA, OTHER = "schema", "map", "data", "other"
 """A schema (or a list of them); names to schemas; a value; a keyword that JSON Schema does not know."""
 
 UNIONS = ("anyOf", "oneOf", "allOf")
-LISTS = (*UNIONS, "prefixItems")
 ITEMS = ("items", "prefixItems", "additionalItems", "unevaluatedItems", "contains")
 VALUES = ("additionalProperties", "unevaluatedProperties")
 DEFINITIONS = ("definitions", "$defs")
@@ -54,7 +53,7 @@ def parts(schema: Any) -> Iterator[tuple[Way, Any]]:
                     yield (key, str(name)), part
         elif holds == SCHEMA and isinstance(value, list | tuple):
             yield from (((key, str(i)), part) for i, part in enumerate(value))
-        elif holds == SCHEMA and key not in LISTS:
+        elif holds == SCHEMA:
             yield (key,), value
 
 

@@ -323,11 +323,20 @@ def test_a_value_never_shows_whatever_it_breaks():
     assert refused(schema, {"plain": SECRET}) == "tap-x: config 'plain' must match the pattern ^x"
 
 
+def test_what_depends_on_a_key_may_be_a_list_of_keys():
+    schema = {"type": "object", "properties": {"user": {}, "key": {}}, "dependencies": {"user": ["key"]}}
+    schema["$schema"] = "http://json-schema.org/draft-07/schema#"
+    assert check(schema, {"user": "u", "key": "k"}) == {"user": "u", "key": "k"}
+    assert "key" in refused(schema, {"user": "u"})
+
+
 @pytest.mark.parametrize(
     ("schema", "says"),
     [
         ({"type": "object", "properties": {"a": "string"}}, "at '#/properties/a': a schema is a dict, not str"),
+        ({"type": "object", "properties": {"a": ["string"]}}, "at '#/properties/a': a schema is a dict, not list"),
         ({"type": "object", "properties": {"a": {"type": "strnig"}}}, "type 'strnig' is unknown. Known: string"),
+        ({"type": "object", "allOf": ({"type": "strnig"},)}, "at '#/allOf/0': type 'strnig' is unknown"),
         ({"type": "object", "properties": {"a": {"required": True}}}, "'required' must be a list of keys"),
         ({"type": "object", "properties": {"a": {"$ref": "#/$defs/no"}}}, "'#/$defs/no' leads nowhere"),
         ({"type": "object", "properties": {"a": {"$ref": "http://x.invalid/y"}}}, "may refer to its own parts only"),
