@@ -13,15 +13,8 @@ from burler.engine.state.ordered import PartitionOrder
 from burler.engine.state.progress import Partition, Progress
 from burler.errors import BurlerError, Failure, PartialError, StreamError
 from burler.logs import place_of_error, short
+from burler.singer.messages import ActivateVersion
 from burler.singer.state import partitions_of
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A full table that the parts of a stream make up: the name on the wire, and the version that its rows carry."""
-
-    stream: str
-    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +23,14 @@ class Shared:
 
     Attributes:
         order: what is declared of partitions that rise; None: they do not.
+        tables: full tables that the parts make up, and the message with which they count; rows carry its version.
         asks_state: functions want to see the whole state.
         incomplete: there may be partitions that nobody found.
     """
 
     family: Family
     order: PartitionOrder | None = None
-    tables: Mapping[str, Table] = field(default_factory=dict)
+    tables: Mapping[str, ActivateVersion] = field(default_factory=dict)
     asks_state: bool = False
     incomplete: bool = False
 

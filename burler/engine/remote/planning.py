@@ -18,7 +18,7 @@ from burler.declare.app import App
 from burler.engine.catalog.discovery import discover
 from burler.engine.catalog.plan import PlannedRun, make_plan
 from burler.engine.family import Family
-from burler.engine.remote.parts import Part, PartEnd, PartError, Shared, Table, as_errors
+from burler.engine.remote.parts import Part, PartEnd, PartError, Shared, as_errors
 from burler.engine.run.calls import Calls
 from burler.engine.run.failures import Retries
 from burler.engine.run.line import Line
@@ -123,7 +123,7 @@ class Planning:
             found = contextvars.copy_context().run(lambda: list(function))
         # Parts of a full table share one version, that of now.
         tables = {
-            one.tap_stream_id: Table(one.stream, next_version(saved.version(one.tap_stream_id), now))
+            one.tap_stream_id: ActivateVersion(one.stream, next_version(saved.version(one.tap_stream_id), now))
             for one in planned.streams
             if one.versions
         }
@@ -218,14 +218,13 @@ class Merge:
         found = self._streams.get(stream)
         if found is None or found.ended < found.part.count:
             return []
-        messages = []
-        for name, table in found.part.shared.tables.items():
-            if name not in found.behind | found.unchanged:
-                messages.append(ActivateVersion(table.stream, table.version))
-                found.saved.put_version(name, table.version)
+        tables = found.part.shared.tables
+        whole = {name: table for name, table in tables.items() if name not in found.behind | found.unchanged}
+        for name, table in whole.items():
+            found.saved.put_version(name, table.version)
         if not found.behind:
             found.saved.finish()
-        return messages
+        return list(whole.values())
 
     def _of(self, part: Part) -> _Stream:
         if part.stream not in self._streams:
