@@ -72,14 +72,6 @@ class Screen:
         else:
             assert letter == "m", letter
 
-    def narrow(self, columns: int) -> None:
-        """Become narrower: lines that are too long go on in the next one. The cursor stays with its text."""
-        pieces = [[line[at : at + columns] for at in range(0, max(len(line), 1), columns)] for line in self.lines]
-        self.y = sum(map(len, pieces[: self.y])) + self.x // columns
-        self.x %= columns
-        self.lines = [piece for line in pieces for piece in line]
-        self.columns = columns
-
     @property
     def text(self) -> list[str]:
         """All lines, without the empty ones at the end."""
