@@ -4,7 +4,6 @@ together to what one local run of all of them would have written."""
 from __future__ import annotations
 
 import contextvars
-import copy
 import logging
 import threading
 from collections import Counter
@@ -30,7 +29,6 @@ from burler.engine.writer.versions import next_version
 from burler.engine.writer.writer import schema_of
 from burler.errors import CatalogError, StreamError
 from burler.settings import Settings
-from burler.singer import state as st
 from burler.singer.messages import ActivateVersion, Schema
 
 logger = logging.getLogger(__name__)
@@ -180,10 +178,7 @@ class Merge:
     def begin(self, family: Family, state: Mapping[str, Any]) -> bool:
         """The parts of a stream were found: what that took out of the state they begin with goes here, too. True if
         there was something: a STATE without it must be out before rows that are committed now."""
-        before = copy.deepcopy(self.state.get("bookmarks"))
-        for name in family.names:
-            st.put_entry(self.state, name, st.entry_of(state, name))
-        return bool(before != self.state.get("bookmarks"))
+        return self._ledger.take(family.names, state)
 
     def add(self, end: PartEnd) -> None:
         """A part has ended, and what it gave is durable."""

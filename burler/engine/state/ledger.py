@@ -39,6 +39,7 @@ from burler.singer.state import (
     get_version,
     partitions_of,
     put,
+    put_entry,
     set_currently_syncing,
     value_of,
 )
@@ -97,6 +98,13 @@ class Ledger:
         """Where streams stand, to see whether they get on: what the state says, but for versions."""
         entries = [entry_of(self.document, name) for name in streams]
         return msgspec.json.encode([{key: entry[key] for key in entry if key != VERSION} for entry in entries])
+
+    def take(self, streams: Collection[str], state: Mapping[str, Any]) -> bool:
+        """Take over what another document says of streams; True if that is news."""
+        changed = [name for name in streams if entry_of(state, name) != entry_of(self.document, name)]
+        for name in changed:
+            put_entry(self.document, name, entry_of(state, name))
+        return bool(changed)
 
     def forget(self, streams: Collection[str]) -> None:
         """Take away what the state says of streams, but for the versions that targets have."""
