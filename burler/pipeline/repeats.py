@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
+_MOST, _MOST_OF_PARTITION = 100_000, 2_000
+_ROUNDS = 16
 _HASHABLE = frozenset((str, int, type(None)))
 _WAITING_BYTES = 4 * 1024 * 1024
 
@@ -86,7 +88,7 @@ class Repeats:
         textual: str | None,
         rises: bool,
         by_key: bool,
-        most: int = 100_000,
+        most: int = _MOST,
         last: dict[Any, bytes] | None = None,
     ) -> None:
         self._stream, self._textual, self._rises = stream, textual, rises
@@ -254,6 +256,58 @@ class Repeats:
                 self._went_out(self._key_of(bodies), [digests[i] for i in places])
             self._came.update(digests[i] for i in places)
             self._came = self._trimmed(self._came, self._most)
+
+
+class StreamRepeats:
+    """``Repeats`` of one stream through the rounds of a tail: of the stream as a whole (None), or of each partition.
+
+    Args:
+        make: makes one; told of ``most`` and ``last``.
+    """
+
+    def __init__(self, make: Callable[..., Repeats]) -> None:
+        self._make = make
+        self._known: dict[str | None, Repeats] = {}
+        self._last: dict[Any, bytes] = {}
+        self._used: dict[str | None, int] = {}  # in which round last
+        self._begun: set[str | None] = set()
+        self._rounds = 0
+
+    def begin_round(self) -> None:
+        """Another round."""
+        self._rounds += 1
+        self._begun.clear()
+        if self._rounds % _ROUNDS == 0:  # partitions that are there no more
+            least = max(self._used.values(), default=0) - _ROUNDS
+            for gone in [one for one, used in self._used.items() if one is not None and used < least]:
+                del self._used[gone], self._known[gone]
+
+    def of(self, partition: str | None) -> Repeats:
+        """What is known of a partition, in which this round has begun."""
+        found = self._known.get(partition)
+        if found is None:
+            most, last = (_MOST, None) if partition is None else (_MOST_OF_PARTITION, self._last)
+            found = self._known[partition] = self._make(most=most, last=last)
+        self._used[partition] = self._rounds
+        if partition not in self._begun:
+            found.begin()
+            self._begun.add(partition)
+        return found
+
+    def again(self, partition: str | None) -> None:
+        """A task begins once more: what came out in its first try is known now."""
+        self._begun.discard(partition)
+
+    def ended(self, partition: str | None) -> None:
+        """A task came whole. One that did not forgets nothing."""
+        if partition in self._begun:
+            self._known[partition].end()
+            self._begun.discard(partition)
+
+    def forget(self) -> None:
+        """All rows are wanted once more."""
+        for known in (self._known, self._used, self._begun, self._last):
+            known.clear()
 
 
 class KeyOf:

@@ -17,7 +17,7 @@ from burler.engine.run.partitions import Partitions, PartitionsFunction
 from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.task import Task
 from burler.engine.state.progress import Partition
-from burler.engine.tail.memory import Memory
+from burler.engine.tail.memory import Memory, recurring
 from burler.engine.writer.writer import StreamWriter
 from burler.errors import StreamError
 from burler.events import FamilyBegan, FamilyEnded, Incomplete, Page, Status, StreamEnded
@@ -51,7 +51,7 @@ class Job:
         self.engine = engine
         self.memory = memory
         if memory is not None:
-            memory.begin_round(planned)
+            memory.begin_round()
         self.stop = stop
         self.pushes = planned.pushes
         self.status: Status = "unfinished"
@@ -79,7 +79,7 @@ class Job:
             tailing=memory is not None,
             ignores_sources=ignores_sources or engine.limit is not None,  # up to a limit it is there to show rows
         )
-        self.writers = {stream.tap_stream_id: self._writer(stream) for stream in planned.streams}
+        self.writers = {stream.tap_stream_id: self._writer(planned, stream) for stream in planned.streams}
         if self.pushes:
             for writer in self.writers.values():
                 writer.versions.keep()  # its rows belong to the table as it stands
@@ -102,25 +102,26 @@ class Job:
         specs = [stream.spec for stream in planned.streams]
         self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
 
-    def _writer(self, stream: PlannedStream) -> StreamWriter:
+    def _writer(self, run: PlannedRun, stream: PlannedStream) -> StreamWriter:
         """The writer of a stream: a new one, or the one of the rounds before."""
         engine, name, interrupted = self.engine, stream.tap_stream_id, self.saved.interrupted
-        version = interrupted.versions.get(name) if interrupted else None
         known = self.memory.writers if self.memory is not None else {}
-        if name in known:
-            known[name].begin_round(stream, self.saved, version)
-        else:
+        if name not in known:
             known[name] = StreamWriter(
                 stream,
                 engine.sink,
-                self.saved,
                 now=engine.now,
                 invoke=partial(engine.session.invoke, stream=name),
                 settings=engine.settings,
                 limit=engine.limit,
                 wrote=engine.ledger.add,
-                interrupted_version=version,
             )
+        known[name].begin_round(
+            stream,
+            self.saved,
+            interrupted_version=interrupted.versions.get(name) if interrupted else None,
+            recurring=recurring(run, self.line.family, name) if self.memory is not None else None,
+        )
         return known[name]
 
     def _partitions(self) -> Partitions:
@@ -166,11 +167,8 @@ class Job:
         """SCHEMA of its streams."""
         engine = self.engine
         self._tell_begin()
-        for name, writer in self.writers.items():
-            if self.memory is None or name not in self.memory.opened:
-                writer.open()
-            if self.memory is not None:
-                self.memory.opened.add(name)
+        for writer in self.writers.values():
+            writer.open()
         engine.running.append(self)
         if self.line.asks_for("state"):
             engine.note_syncing()
@@ -281,8 +279,9 @@ class Job:
         self.open_tasks.remove(task)
         self._ended_tasks += 1
         self._count(task)
-        if self.memory is not None and task.error is None:
-            self.memory.ended(task.key, task.behind)
+        for name, writer in self.writers.items():
+            if task.error is None and name not in task.behind:
+                writer.task_ended(task.key)
         self.failures.of_task(task)
         try:
             self.saved.ended(task.progress())

@@ -444,7 +444,7 @@ class Task:
         self.asked.clear()
         self.watched.clear()
         for writer in self.writers.values():
-            writer.versions.restart(writer.rows)
+            writer.task_again(self.key)
         self.emitted.clear()
         for tracker in self.trackers.values():
             tracker.restart()

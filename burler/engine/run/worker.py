@@ -310,8 +310,6 @@ class Worker:
         self._close()
         with self._engine.lock:
             task.again()
-            if self._job.memory is not None:
-                self._job.memory.again(task.key)
             self.task = self._current = None
 
     def _write_last(self) -> None:

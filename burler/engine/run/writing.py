@@ -78,14 +78,10 @@ class Writing:
             writer = job.writers.get(name)
             before = writer.rows if writer is not None else 0
             if writer is not None and name not in line.dropped:
-                for part in writer.joined(parts[name]):
-                    memory = None if writer.versions.in_block else job.memory
-                    repeats = None if memory is None else memory.repeats(line.family, name, task.key)
-                    keys, error = writer.write(part, task.given_to(name), repeats)
-                    written.append((name, keys))
-                    if error is not None:
-                        errors.append((name, error))
-                        break
+                keys, error = writer.write(parts[name], task.given_to(name), task.key)
+                written.append((name, keys))
+                if error is not None:
+                    errors.append((name, error))
             elif name not in line.names:
                 errors.append((root, not_emitted(name, root, job.place)))
             rows = _rows(parts[name])
@@ -159,9 +155,7 @@ class Writing:
 
     def begin_version(self, stream: str) -> None:
         """A ``with stream.full_table()`` block begins."""
-        self._job.writers[stream].versions.begin_block()
-        if self._job.memory is not None:
-            self._job.memory.forget(stream)  # targets drop what went out before it
+        self._job.writers[stream].begin_block()
 
     def end_version(self, task: Task, stream: str, *, whole: bool) -> None:
         """The block has ended; ``whole`` says that it did so without an error."""

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -27,7 +27,7 @@ from burler.events import Counts, Remarks, Status, StreamBegan, StreamEnded
 from burler.logs import short
 from burler.pages import JsonPage, PageError
 from burler.pipeline.describing import describe
-from burler.pipeline.repeats import Repeats
+from burler.pipeline.repeats import Repeats, StreamRepeats
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape import ShapedPage, Shaper
 from burler.pipeline.shape_exact import Exact
@@ -50,20 +50,22 @@ Part = Any
 Written = tuple[list[Any], StreamError | None]
 """The bookmark values of rows that are out, and what is wrong with the row behind them."""
 
+Recurring = Literal["top", "all"]
+"""Which rows may come again in the next round of a tail: those at the bookmark, or any of the last ones."""
+
 _PART_BYTES = 2 * 1024 * 1024  # lines that are made at once of a page of bytes or of Arrow
 _MOST_ROWS = 5000
 _MOST_MISSES = 8  # Arrow pages in a row that could not go as columns
 
 
 class StreamWriter:
-    """Shapes pages of one stream and hands them to the sink.
+    """Shapes pages of one stream and hands them to the sink. ``begin_round`` comes first.
 
     Args:
         now: the clock that ``time_extracted`` is read from.
         invoke: calls a function of the author's with what it asks for.
         limit: so many rows go out; None: all.
         wrote: told how many bytes went out.
-        saved, interrupted_version: see ``begin_round``.
 
     Attributes:
         asks_bookmarks: whether a function of the author's gives the bookmark values.
@@ -76,14 +78,12 @@ class StreamWriter:
         self,
         planned: PlannedStream,
         sink: Sink,
-        saved: FamilyState,
         *,
         now: Callable[[], dt.datetime],
         invoke: Callable[[UserFunction, Given], Any],
         settings: Settings,
         limit: int | None = None,
-        wrote: Callable[[int], None] = lambda _bytes: None,
-        interrupted_version: int | None = None,
+        wrote: Callable[[int], None],
     ) -> None:
         spec = planned.spec
         self._sink, self._now, self._invoke = sink, now, invoke
@@ -112,16 +112,40 @@ class StreamWriter:
         self._page = PageBuffer(planned.stream, sink, form=form, shape=self._shaper.schema, wrote=wrote)
         self._misses = 0
         self.hook_since: float | None = None
-        self.begin_round(planned, saved, interrupted_version)
+        self._is_open = False
+        self._repeats: StreamRepeats | None = None
 
-    def begin_round(self, planned: PlannedStream, saved: FamilyState, interrupted_version: int | None) -> None:
-        """A run, or another round of a tail: everything counts anew. What the shapers have learned stays.
+    def begin_round(
+        self,
+        planned: PlannedStream,
+        saved: FamilyState,
+        *,
+        interrupted_version: int | None,
+        recurring: Recurring | None = None,
+    ) -> None:
+        """A run, or another round of a tail: everything counts anew. What the shapers have learned stays, and what is
+        known of rows that may come again.
 
         Args:
             saved: what the state says of the stream.
             interrupted_version: under which an earlier run was interrupted and this one goes on.
+            recurring: which rows may come again, in a tail.
         """
         self.planned = planned
+        self._recurs = recurring is not None
+        if self._recurs and self._repeats is None:
+            key = planned.resume_key or planned.bookmark_key
+            make = partial(
+                Repeats,
+                planned.tap_stream_id,
+                planned.key_properties,
+                textual=planned.key_format(key) if key is not None else None,
+                rises=planned.order == "asc" and planned.spec.on_unsorted == "error",
+                by_key=recurring == "top",
+            )
+            self._repeats = StreamRepeats(make)
+        if self._repeats is not None:
+            self._repeats.begin_round()
         self.beyond = 0
         self._left_out = 0  # by its post_transform function
         self._repeated = 0  # were out already, as they are
@@ -142,46 +166,75 @@ class StreamWriter:
         )
 
     def open(self) -> None:
-        """SCHEMA.
+        """SCHEMA, if it is not out yet.
 
         Raises:
             StreamError: files have no form for such a schema.
         """
+        if self._is_open:
+            return
         try:
             self._sink.write(schema_of(self.planned))
         except BatchError as error:
             raise StreamError(self.planned.tap_stream_id, str(error)) from None
+        self._is_open = True
+
+    # ---- tasks -----------------------------------------------------------------------------------------
+
+    def task_again(self, partition: str | None) -> None:
+        """A task begins once more."""
+        self.versions.restart(self.rows)
+        if self._repeats is not None:
+            self._repeats.again(partition)
+
+    def task_ended(self, partition: str | None) -> None:
+        """All rows of a task are out."""
+        if self._repeats is not None:
+            self._repeats.ended(partition)
+
+    def begin_block(self) -> None:
+        """A block of the author's begins, whose rows are a full table: targets drop what went out before it."""
+        self.versions.begin_block()
+        self.forget()
+
+    def forget(self) -> None:
+        """All rows are wanted once more."""
+        if self._repeats is not None:
+            self._repeats.forget()
 
     # ---- pages -----------------------------------------------------------------------------------------
 
-    def joined(self, parts: list[Part]) -> list[Part]:
-        """Parts of the stream with single JSON lines that follow each other put together."""
-        return pages.joined(parts, self.planned.spec.records_path)
-
-    def write(self, part: Part, given: Given, repeats: Repeats | None = None) -> Written:
-        """Shape what was yielded and write it.
+    def write(self, parts: list[Part], given: Given, partition: str | None) -> Written:
+        """Shape what was yielded and write it. In a tail, rows that went out before, as they are, do not go out again;
+        their bookmark values count.
 
         Args:
             given: what functions of the author's may ask for.
-            repeats: what is known of the rows of the stream (in the partition that these are of): those that went out
-                before, as they are, do not go out again. Their bookmark values count.
+            partition: whose rows they are.
 
         Returns their bookmark values, for ``observe``, and an error if a row does not fit (the rows before
         it are written, it and those after it are not) or has no bookmark value (all are written).
         """
         self.versions.begin()
+        known = self._repeats if self._recurs and not self.versions.in_block else None
+        repeats = known.of(partition) if known is not None else None
         keys: list[list[Any]] = []
         error: StreamError | None = None
-        try:
-            with contextlib.nullcontext() if repeats is None else self._once(repeats):
-                for more, error in self._steps(part, given, self._now(), repeats):
-                    keys.append(more)
-                    if error is not None:
-                        break
-        except BatchError as broken:  # which rows are in the file is not told: none of the page counts for the bookmark
-            if repeats is not None:
-                repeats.forget()
-            return [], BadRecordError(self.planned.tap_stream_id, str(broken))
+        for part in pages.joined(parts, self.planned.spec.records_path):
+            before = len(keys)
+            try:
+                with contextlib.nullcontext() if repeats is None else self._once(repeats):
+                    for more, error in self._steps(part, given, self._now(), repeats):
+                        keys.append(more)
+                        if error is not None:
+                            break
+            except BatchError as broken:  # which rows are in the file is not told: for the bookmark none of them counts
+                del keys[before:]
+                error = BadRecordError(self.planned.tap_stream_id, str(broken))
+                if repeats is not None:
+                    repeats.forget()
+            if error is not None:
+                break
         return keys[0] if len(keys) == 1 else KeyValues.joined(keys), error
 
     def _steps(self, part: Part, given: Given, moment: dt.datetime, repeats: Repeats | None) -> Iterator[Written]:
