@@ -123,29 +123,31 @@ def _of_line(spec: StreamSpec, specs: Specs) -> Iterator[str]:
 
 def _of_parameters(spec: StreamSpec, specs: Specs) -> Iterator[str]:
     """Parameters that nothing is given for in this stream."""
-    name, first = spec.tap_stream_id, line_of(spec, specs)[-1]
-    has_children = any(one.parent == name for one in specs.values())
-    lacking = {
-        "parent": not spec.parent and f"it has none. Say of which stream: @tap.sync({name!r}, parent=...).",
-        "partition": not first.partitions and f"there are no partitions. Add @tap.partitions({first.tap_stream_id!r}).",
-        "children": not has_children
-        and f"it has no substreams. Leave out the parameter, or declare one: @tap.sync('notes', parent={name!r}).",
-    }
+    name = spec.tap_stream_id
     for hook in ("sync", "bookmark", "post_transform"):
         function: UserFunction | None = getattr(spec, hook)
-        if function is not None:
-            place = "" if function.place == spec.place else f" ({function.place})"
-            asked = (one for one in function.names if lacking.get(one))
-            yield from (f"its {hook} function{place} asks for '{one}', but {lacking[one]}" for one in asked)
+        for asked in function.names if function is not None else ():
+            fact = ""
+            if asked == "parent" and not spec.parent:
+                fact = f"it has none. Say of which stream: @tap.sync({name!r}, parent=...)."
+            elif asked == "partition" and not (first := line_of(spec, specs)[-1]).partitions:
+                fact = f"there are no partitions. Add @tap.partitions({first.tap_stream_id!r})."
+            elif asked == "children" and not any(one.parent == name for one in specs.values()):
+                cure = f"Leave out the parameter, or declare one: @tap.sync('notes', parent={name!r})."
+                fact = f"it has no substreams. {cure}"
+            if function is not None and fact:
+                place = "" if function.place == spec.place else f" ({function.place})"
+                yield f"its {hook} function{place} asks for '{asked}', but {fact}"
 
 
 def _of_rows(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any]) -> Iterator[str]:
     """What follows from the rows of what was said: what belongs to another stream, is lacking, or does not go
     together."""
-    name, leader = spec.tap_stream_id, spec.emitted_by or line_of(spec, specs)[-1].tap_stream_id
-    said = [row for part, row in _ROWS.items() if parts.get(part) is not None and parts[part] != _SILENT.get(part)]
+    name = spec.tap_stream_id
+    said = [_ROWS[part] for part in parts if part in _ROWS and parts[part] not in (None, _SILENT.get(part))]
     theirs = [row for row in said if row.of_leader is True or (row.of_leader and spec.emitted_by)]
     if theirs and _above(spec):
+        leader = spec.emitted_by or line_of(spec, specs)[-1].tap_stream_id
         yield (
             f"has {_listed(theirs, spec)}, but its rows come in the run of '{leader}'. Set it on that stream, or leave "
             "it out."
@@ -167,10 +169,11 @@ def _of_rows(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any]) -> Iterat
     there = {need for need in lacking if need != "bookmark" and parts.get(need) is not None}
     if spec.bookmark_key is not None or spec.is_pattern:  # discovery may give keys
         there.add("bookmark")
-    for need, fact in lacking.items():
-        rows = [row for row in said if next((one for one in row.needs if one not in there), None) == need]
-        if rows:
-            yield f"has {_listed(rows, spec)}, but {fact}, or leave it out."
+    lacks: dict[str, list[Row]] = {}
+    for row in said:
+        if missing := [need for need in row.needs if need not in there]:
+            lacks.setdefault(missing[0], []).append(row)
+    yield from (f"has {_listed(rows, spec)}, but {lacking[need]}, or leave it out." for need, rows in lacks.items())
     for one, other, why in _APART:
         if _ROWS[one] in said and _ROWS[other] in said:
             yield f"has both {_listed([_ROWS[one], _ROWS[other]], spec)}: {why}. Keep one of the two."
@@ -209,8 +212,8 @@ def _of_method(spec: StreamSpec, specs: Specs, parts: Mapping[str, Any]) -> Iter
         elif isinstance(known, Mapping) and field not in known and not _MAY_ADD & set(schema):
             shown = ", ".join(map(str, known)) or "none"
             yield f"resumable_by '{field}' is not in the schema.{did_you_mean(field, known)} Its fields: {shown}."
-    first = line_of(spec, specs)[-1]
-    if spec.rollup and first.bookmark_key is None and not first.is_pattern and first is not spec:
+    first = line_of(spec, specs)[-1] if spec.rollup else spec
+    if first is not spec and first.bookmark_key is None and not first.is_pattern:
         yield (
             f"rollup sets back the bookmark of '{first.tap_stream_id}', which keeps none and is read whole each time. "
             "Leave out rollup."

@@ -93,8 +93,7 @@ def register_class(registry: Registry, cls: type, *, name: str | None = None, **
     place = _place(cls)
     _check_attributes(cls, place)
     if _raw(cls, "sync") is None and _raw(cls, "tail") is None:
-        own = [one for one in vars(cls) if not one.startswith("_")]
-        near = ((nearest(part, own), part) for part in ("sync", "tail"))
+        near = ((nearest(part, (one for one in vars(cls) if one[0] != "_")), part) for part in ("sync", "tail"))
         hint = next((f" It has '{one}'. Did you mean '{part}'?" for one, part in near if one), "")
         raise DeclarationError(
             f"{place}: class {cls.__name__} has no method 'sync'; it gives the rows: def sync(self, client): ...{hint}"

@@ -196,7 +196,6 @@ def _count(name: str, least: int, most: int, unit: str = "", such: str = "", **m
     return Option(name, takes, lambda given: is_count(given, least) and given <= most, **more)
 
 
-_ABOUT_BOOKMARKS = ("bookmark",)
 _ROWS = (
     Option(
         "key_properties",
@@ -220,22 +219,22 @@ _ROWS = (
         foreign=("state_checkpoint_interval",),
     ),
     Option("order", words=("asc", "none"), foreign=("is_sorted",)),
-    Option("on_unsorted", words=("error", "end_of_sync"), needs=_ABOUT_BOOKMARKS, foreign=("check_sorted",)),
-    Option("resume", words=("inclusive", "exclusive"), needs=_ABOUT_BOOKMARKS),
+    Option("on_unsorted", words=("error", "end_of_sync"), needs=("bookmark",), foreign=("check_sorted",)),
+    Option("resume", words=("inclusive", "exclusive"), needs=("bookmark",)),
     Option(
         "lookback",
         "a timedelta or a number, 0 or more and finite (seconds for date-times, days for dates, else units of the key)",
         _is_lookback,
         make=lambda given, where: given or None,
-        needs=_ABOUT_BOOKMARKS,
+        needs=("bookmark",),
     ),
     Option(
         "bookmark_format",
         "a form as strftime takes it, such as '%Y-%m-%dT%H:%M:%S.%3fZ'",
         lambda given: isinstance(given, str) and "%" in given,
-        needs=_ABOUT_BOOKMARKS,
+        needs=("bookmark",),
     ),
-    _switch("signpost", needs=_ABOUT_BOOKMARKS),
+    _switch("signpost", needs=("bookmark",)),
     _field("resumable_by", of_leader=True),
     Option(
         "retry_sync_on",
@@ -314,17 +313,18 @@ def read_options(where: str, options: Mapping[str, Any], *, stream: str, beside:
         DeclarationError: an unknown option, or a value that it does not take.
     """
     read: dict[str, Any] = {}
-    known = [name for name, option in OPTIONS.items() if beside is None or option.argument[0] in ("", beside)]
     for name, value in options.items():
-        if name not in known:
+        option = OPTIONS.get(name)
+        if option is None or (beside is not None and option.argument[0] not in ("", beside)):
+            known = [key for key, one in OPTIONS.items() if one.argument[0] in ("", beside)]
             near = meant(name, known)
             hint = f" Did you mean '{near}'?" if near else ""
-            if name in OPTIONS:
-                other, argument = OPTIONS[name].argument
+            if option is not None:
+                other, argument = option.argument
                 hint = f" It is said of a {other} function: @tap.{other}({stream!r}, {argument}={value!r:.60})."
             raise DeclarationError(f"{where}: unknown option '{name}'.{hint} Options: {', '.join(known)}.")
-        if value is not None or not OPTIONS[name].null:
-            read[OPTIONS[name].part] = OPTIONS[name].read(value, where)
+        if value is not None or not option.null:
+            read[option.part] = option.read(value, where)
     return read
 
 

@@ -147,7 +147,7 @@ def parse_strategy(given: Any, where: str) -> Strategy:
     if not is_measure(seconds) or not 0 < seconds < _MOST_SECONDS:
         shown = f"{seconds:g}" if isinstance(seconds, float) else repr(seconds)[:60]
         raise DeclarationError(f"{what}: the seconds must be more than 0, and finite, not {shown}.")
-    if not takes_one(strategy.is_due):
+    if not isinstance(given, str) and not takes_one(strategy.is_due):
         raise DeclarationError(
             f"{what}: its is_due must be a plain method with one argument. Write def is_due(self, since): return "
             "since.rows >= 500"

@@ -176,8 +176,7 @@ class Tap:
             key: what names a partition in the state: a field of it, or a function of it that gives text. Default: the
                 whole dict, as JSON.
         """
-        said = {"partition_order": order, "partition_key": key}
-        return self._registry.decorator("partitions", stream, said)
+        return self._registry.decorator("partitions", stream, {"partition_order": order, "partition_key": key})
 
     def tail(
         self, stream: str = NOT_GIVEN, *, overlap: bool = False, **options: Unpack[StreamOptions]

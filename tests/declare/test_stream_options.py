@@ -476,7 +476,7 @@ KEYED = {"replication_key": "at"}
             {"a": {"lookback": 5}},
             "has lookback, but keeps no bookmark: it has neither a replication_key nor a bookmark",
         ),
-        ({"a": {"signpost": True, "resume": "exclusive"}}, "has resume and signpost, but keeps no bookmark"),
+        ({"a": {"signpost": True, "resume": "exclusive"}}, "has signpost and resume, but keeps no bookmark"),
         ({"a": {"on_unsorted": "end_of_sync"}}, "has on_unsorted, but keeps no bookmark"),
         ({"a": {"resumable_by": "id", "resume": "exclusive"}}, "has resume, but keeps no bookmark"),
         (
@@ -500,7 +500,7 @@ KEYED = {"replication_key": "at"}
             {"a": {"max_retries": 1}},
             "has max_retries, but nothing says on which error it is begun anew. Add retry_sync_on",
         ),
-        ({"a": {"max_retries": 1, "setup_retry": reset}}, "has setup_retry and max_retries, but nothing says on which"),
+        ({"a": {"max_retries": 1, "setup_retry": reset}}, "has max_retries and setup_retry, but nothing says on which"),
         (
             {"p": {}, "a": {"fn": None, "emitted_by": "p", "retry_sync_on": Flaky}},
             "has retry_sync_on, but its rows come in the run of 'p'. Set it on that stream",
