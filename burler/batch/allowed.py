@@ -81,11 +81,13 @@ class Allowed:
         if self.is_own:
             return path
         real = os.path.realpath(path)
+        # As it is written, without steps upwards; links in it stay.
+        plain = "/" + os.path.abspath(path).lstrip("/")  # noqa: PTH100  # resolve() would follow them
         if self.prefixes is not None:
             folders = [os.path.realpath(one) for one in self.prefixes if "://" not in one]
             if not any(Path(real).is_relative_to(folder) for folder in folders):
                 raise self._outside()
-        elif any(Path(one).is_relative_to(folder) for one in (real, _plain(path)) for folder in _SYSTEM):
+        elif any(Path(one).is_relative_to(folder) for one in (real, plain) for folder in _SYSTEM):
             raise Refused(f"it lies in one of {', '.join(_SYSTEM)}", _cure(str(path.parent)))
         return Path(real)
 
@@ -213,11 +215,6 @@ def _store_begins(url: str, prefix: str) -> bool:
         return False
     parts, wanted = rest.split("/"), folder.rstrip("/").split("/")
     return parts[: len(wanted)] == wanted
-
-
-def _plain(path: Path) -> str:
-    """A path as it is written, without steps upwards; links in it stay."""
-    return "/" + os.path.abspath(path).lstrip("/")  # noqa: PTH100  # resolve() would follow links
 
 
 def _cure(prefix: str) -> str:

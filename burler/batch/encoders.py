@@ -6,7 +6,7 @@ Rows become text or typed columns exactly, or it is an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from burler.batch.csv_options import writing_options
 from burler.batch_config import Encoding
@@ -18,25 +18,13 @@ from burler.records.columns.from_csv import columns_of
 from burler.records.columns.to_csv import CsvLayout
 
 if TYPE_CHECKING:
+    from burler.formats.columnar import Writer
     from burler.records.columns.from_json import ColumnarLayout
 
 Write = Callable[[bytes | bytearray | memoryview], object]
 """Takes the bytes of a file, in order. They may be kept, and are never changed afterwards."""
 
 _OTHER_FORMAT = ", or take another format: batch_config.encoding.format 'jsonl' holds any row"
-
-
-class Encoder(Protocol):
-    """One file on its way: text (``PackedText``) or columns (``formats.columnar.Writer``)."""
-
-    def add(self, part: Any, /) -> None:
-        """Take a part that the layout has made of rows; a file of columns takes any RecordBatch with the layout's."""
-
-    def finish(self) -> None:
-        """The end of the file: the rest goes to ``write``."""
-
-    def abandon(self) -> None:
-        """The file is given up; nothing more is written."""
 
 
 class PackedText:
@@ -96,8 +84,9 @@ class Layout:
         else:  # each row as it came: the proposal's default, which every target of BATCH reads
             self.parts, self.remarks = lambda lines, _count: (lines,), list
 
-    def open_file(self, write: Write) -> Encoder:
-        """Begin a file."""
+    def open_file(self, write: Write) -> PackedText | Writer:
+        """Begin a file, which takes the parts that the layout has made of rows (``add``); a file of columns any
+        RecordBatch of theirs."""
         encoding = self.encoding
         level = encoding.compression_options.get("level")
         if encoding.is_columnar:

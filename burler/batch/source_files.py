@@ -8,7 +8,6 @@ Source: BATCH proposal, "pass through".
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import logging
 import os
@@ -38,6 +37,7 @@ from burler.formats.jsonl import json_lines
 from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, kind_of, shown_kind, split_name
 from burler.localfile import Cures
 from burler.log_settings import near
+from burler.numbers import is_count
 from burler.pages import JsonPage
 from burler.records.columns.demands import check_names
 from burler.storage import location
@@ -191,11 +191,9 @@ def batch_files(
 
 def _absolute(given: Any) -> str:
     """A URL; that of a local file with ``file://``."""
-    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
-        raise _wrong(f"takes paths and URLs, not {given!r:.60}.")
-    text = os.fspath(given)
-    if isinstance(text, bytes):
-        raise _wrong("takes paths as text, not as bytes.")
+    text = os.fspath(given) if isinstance(given, os.PathLike) else given
+    if not isinstance(text, str) or not text:
+        raise _wrong(f"takes paths and URLs as text, not {given!r:.60}.")
     if "://" not in text:
         if text.startswith("file:"):
             raise _wrong(f"{text!r:.60} is no URL that is understood: write file:///folder/name, or a plain path.")
@@ -210,11 +208,9 @@ def _absolute(given: Any) -> str:
     if at and (":" in user or parts.scheme not in _USERS_ALLOWED):
         for secret in user.split(":"):
             hide(secret)
-        raise _wrong(
-            f"a URL with credentials in it ({location.shown(f'{parts.scheme}://***@{_host}')}): it would go into "
-            "messages."
-            "\n  Give them to the store's library: storage_options={...}, or its environment variables."
-        )
+        where = location.shown(f"{parts.scheme}://***@{_host}")
+        cure = "Give them to the store's library: storage_options={...}, or its environment variables."
+        raise _wrong(f"a URL with credentials in it ({where}): it would go into messages.\n  {cure}")
     if parts.query:
         hide(parts.query)
     return text
@@ -280,13 +276,12 @@ def _csv_options(given: dict[str, Any], kind: str, *, has_tabs: bool) -> dict[st
 def _sizes(size: Any, count: int) -> int | tuple[int, ...] | None:
     if size is None:
         return None
-    several = isinstance(size, Sequence) and not isinstance(size, str)
-    sizes = tuple(size) if several else (size,)
-    if any(isinstance(one, bool) or not isinstance(one, int) or one < 0 for one in sizes):
+    sizes = (size,) if isinstance(size, str) or not isinstance(size, Sequence) else tuple(size)
+    if not all(is_count(one, 0) for one in sizes):
         raise _wrong(f"size is a number of rows, or one for each file, not {size!r:.60}.")
-    if several and len(sizes) != count:
+    if isinstance(size, Sequence) and len(sizes) != count:
         raise _wrong(f"size has {len(sizes)} numbers for {count} files. Give one for each, or one for all.")
-    return sizes if several else sizes[0]
+    return sizes if isinstance(size, Sequence) else sizes[0]
 
 
 def _columns(columns: Any) -> tuple[str, ...] | None:
@@ -456,9 +451,7 @@ class Rows:
     """
 
     def __init__(self, files: BatchFiles, run: StreamRun | None, found: Sequence[SourceFile] | None = None) -> None:
-        self._files, self._run = files, run
-        self._found = found
-        self._warned: set[str] = set()
+        self._files, self._run, self._found = files, run, found
         self._pages = self._of_all()
 
     def __iter__(self) -> Iterator[Any]:
@@ -470,30 +463,25 @@ class Rows:
     def close(self) -> None:
         """No more pages are wanted. What was temporary goes: the next run has it made anew."""
         self._pages.close()
-        if self._files.temporary:
-            for url in self._files.urls:
-                _remove(url)
+        for url in self._files.urls:
+            self._remove(url)
 
     def _of_all(self) -> Generator[Any, None, None]:
         files, run = self._files, self._run
-        table = table_of(run)
+        table, warned = table_of(run), set[str]()
         for file in checked(files) if self._found is None else self._found:
             if not file.is_empty:
                 if run is not None:
                     run.tally.add("files")
                     run.tally.add("bytes", count=file.size_bytes or 0)
-                with contextlib.closing(_pages(files, file, table, self._warned)) as pages:
-                    yield from pages
-            if files.temporary:
-                _remove(file.url)
+                yield from _pages(files, file, table, warned)
+            self._remove(file.url)
         if run is not None and run.manual and files.bookmark is not msgspec.UNSET:
             run.save_bookmark(files.bookmark)
 
-
-def _remove(url: str) -> None:
-    path = local_path(url)
-    if path is not None:
-        path.unlink(missing_ok=True)
+    def _remove(self, url: str) -> None:
+        if self._files.temporary and (path := local_path(url)) is not None:
+            path.unlink(missing_ok=True)
 
 
 def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) -> Generator[Any, None, None]:
@@ -502,19 +490,17 @@ def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) 
     Raises:
         FileError: it is broken; rows before the place were given.
     """
-    name = shown_url(file.url)
-    is_columns = files.format in ("parquet", "arrow")
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(named(name, _CURES))
-        opened: Any = stack.enter_context(_opened(files, file.url))
-        if not is_columns or files.compression is not None or not opened.seekable():
-            opened = stack.enter_context(Decompressed(opened, files.compression, limit_bytes=_MOST_UNPACKED_BYTES))
+    name, is_columns = shown_url(file.url), files.format in ("parquet", "arrow")
+    with named(name, _CURES), _opened(files, file.url) as stored:
+        source: Any = stored
+        if not is_columns or files.compression is not None or not stored.seekable():
+            source = Decompressed(stored, files.compression, limit_bytes=_MOST_UNPACKED_BYTES)
         if is_columns:
-            yield from columnar_batches(opened, files.format, name, table, warned)
+            yield from columnar_batches(source, files.format, name, table, warned)
         elif files.format == "csv":
-            yield from _csv(files, file, opened, table)
+            yield from _csv(files, file, source, table)
         else:
-            for lines, _ in json_lines(opened, allow_nan=True):
+            for lines, _ in json_lines(source, allow_nan=True):
                 yield JsonPage(lines, ())
 
 

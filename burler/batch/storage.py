@@ -210,9 +210,11 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
                 "storage.root of a store that signs them, such as s3://bucket/folder."
             )
         if storage.options:
+            is_path = storage.root.startswith((".", "/", "~", "file:"))  # else its scheme may have been forgotten
+            meant = "s3://bucket/folder" if is_path else f"s3://{storage.root}"
             raise ConfigError(
                 f"batch_config.storage.options are for stores, and batch_config.storage.root '{storage.root}' is a "
-                f"folder of this machine.\n  Did you mean {_as_bucket(storage.root)}? Else leave the options out."
+                f"folder of this machine.\n  Did you mean {meant}? Else leave the options out."
             )
     elif location.scheme == "memory":
         logger.warning(
@@ -225,11 +227,6 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
     opened._check(presign_seconds)
     opened.remove_leftovers()
     return opened
-
-
-def _as_bucket(root: str) -> str:
-    """What a root may have been meant to be whose scheme was forgotten: ``bucket/folder``."""
-    return "s3://bucket/folder" if root.startswith((".", "/", "~", "file:")) else f"s3://{root}"
 
 
 def locate(root: str, words: Words = WORDS, options: Mapping[str, Any] | None = None) -> Location:

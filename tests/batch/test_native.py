@@ -179,7 +179,7 @@ REFUSED = {
     ),
     "no URL": (
         {"urls": 5},
-        "takes paths and URLs, not 5",
+        "takes paths and URLs as text, not 5",
     ),
     "an empty URL": (
         {"urls": ["/a.jsonl", ""]},
