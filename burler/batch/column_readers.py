@@ -21,7 +21,7 @@ from burler.formats import FormatError
 from burler.formats.columnar import record_batches
 from burler.formats.csv import Column
 from burler.formats.csv_read import CsvReader
-from burler.records.columns.demands import Demands, Report, check_names, listed
+from burler.records.columns.demands import Demands, Report
 from burler.records.columns.from_csv import CsvLines, columns_of
 from burler.records.columns.from_json import ColumnarLayout
 from burler.records.columns.to_json import RowText
@@ -58,16 +58,11 @@ def csv_pages(
         if options.header:
             raise FormatError("it is empty, and should begin with a row of names", kind="names")
         return
-    if options.header:
-        known = names if declared is None else [column.name for column in declared]
-        check_names(names, known, options.dialect.delimiter, every=False)
-        if strange := [name for name in names if name not in known]:
-            report(f"columns that the schema does not know are left out: {listed(strange)}")
-    elif given is None:
+    if given is None and not options.header:
         raise BatchError("it has no header, so its columns have no names. Read it with the stream's schema.")
-    demands = Demands(schema or {})
-    demands.check_columns(names, report)
     columns = declared or tuple(Column(name, "text") for name in names)
+    demands = Demands(schema or {})
+    demands.fit(names, [column.name for column in columns], report, options.dialect.delimiter)
     places = {name: place for place, name in enumerate(names)}
     wanted = [places[column.name] for column in columns if column.name in places]
     if are_shaped:
@@ -171,11 +166,8 @@ def _parts(
     known = [] if layout is None else layout.arrow_schema.names
 
     def choose(found: pa.Schema) -> list[str]:
-        check_names(found.names, known, every=False)
-        demands.check_columns(found.names, report)
+        demands.fit(found.names, known, report)
         demands.check_below(found, report)
-        if strange := sorted(set(found.names) - set(known)):
-            report(f"columns that the schema does not know are left out: {listed(strange)}")
         return [name for name in found.names if name in known]
 
     for batch in record_batches(raw, format, None if layout is None else choose):

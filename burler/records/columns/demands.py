@@ -59,6 +59,17 @@ class Demands:
             name for name, below in self._declared.items() if name in self._required and "null" not in below.names
         )
 
+    def fit(self, names: Sequence[str], known: Collection[str], report: Report, delimiter: str = "") -> None:
+        """Hold the names of a file's columns against the schema's: ``check_names`` and ``check_columns``.
+
+        Args:
+            known: the fields that have a column; others of the file are left out, and said.
+        """
+        check_names(names, known, delimiter, every=False)
+        self.check_columns(names, report)
+        if strange := [name for name in dict.fromkeys(names) if name not in known]:
+            report(f"columns that the schema does not know are left out: {listed(strange)}")
+
     def check_columns(self, found: Collection[str], report: Report) -> None:
         """Hold the names of a file's columns against the schema's.
 
