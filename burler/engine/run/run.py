@@ -18,7 +18,7 @@ from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import Run, SyncResult, write_schemas
 from burler.engine.session import Session
 from burler.engine.state.ledger import unread
-from burler.engine.tail.settings import check
+from burler.engine.tail.schedule import check_metadata
 from burler.engine.tail.tail import run_tail
 from burler.errors import UsageError
 from burler.events import Events, Listener, RunBegan, RunEnded, Status
@@ -120,7 +120,7 @@ def _plan(session: Session, settings: Settings, *, tail: bool, **more: Any) -> P
     """What to run of the streams that there are now."""
     plan = make_plan(discover(session), versions=settings.full_table_versions, tail=tail, **more)
     for stream in plan.streams if tail else ():
-        check(stream)
+        check_metadata(stream)
     return plan
 
 

@@ -2,7 +2,7 @@
 
 What to open for what:
 
-    tail, rounds, sources   what is due next; one round; what is read
-    memory                  what is known from one round to the next
-    wake, retries, settings, rediscovery  wake functions; further tries; intervals; streams that come and go
+    schedule    what is read and when: sources, intervals, what follows from how a round went, how a SIGHUP waits
+    tail        one client's time: threads that poll, push and listen; the next one at a SIGHUP; discovery meanwhile
+    memory      what is known of a family from one round to the next
 """
