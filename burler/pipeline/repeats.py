@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -31,6 +31,9 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 
 _MOST, _MOST_OF_PARTITION = 100_000, 2_000
 _ROUNDS = 16
+Recurring = Literal["top", "all"]
+"""Which rows may come again in the next round of a tail: those at the bookmark, or any of the last ones."""
+
 _HASHABLE = frozenset((str, int, type(None)))
 _WAITING_BYTES = 4 * 1024 * 1024
 
@@ -260,21 +263,20 @@ class Repeats:
 
 class StreamRepeats:
     """``Repeats`` of one stream through the rounds of a tail: of the stream as a whole (None), or of each partition.
+    The arguments are those of each."""
 
-    Args:
-        make: makes one; told of ``most`` and ``last``.
-    """
-
-    def __init__(self, make: Callable[..., Repeats]) -> None:
-        self._make = make
+    def __init__(self, stream: str, key_properties: Sequence[str], *, textual: str | None, rises: bool) -> None:
+        self._make = functools.partial(Repeats, stream, key_properties, textual=textual, rises=rises)
+        self._recurring: Recurring | None = None
         self._known: dict[str | None, Repeats] = {}
         self._last: dict[Any, bytes] = {}
         self._used: dict[str | None, int] = {}  # in which round last
         self._begun: set[str | None] = set()
         self._rounds = 0
 
-    def begin_round(self) -> None:
-        """Another round."""
+    def begin_round(self, recurring: Recurring | None) -> None:
+        """Another round; ``recurring`` says which rows may come again. None: none of them."""
+        self._recurring = recurring
         self._rounds += 1
         self._begun.clear()
         if self._rounds % _ROUNDS == 0:  # partitions that are there no more
@@ -282,12 +284,14 @@ class StreamRepeats:
             for gone in [one for one, used in self._used.items() if one is not None and used < least]:
                 del self._used[gone], self._known[gone]
 
-    def of(self, partition: str | None) -> Repeats:
-        """What is known of a partition, in which this round has begun."""
+    def of(self, partition: str | None) -> Repeats | None:
+        """What is known of a partition, in which this round has begun; None if no rows may come again."""
+        if self._recurring is None:
+            return None
         found = self._known.get(partition)
         if found is None:
             most, last = (_MOST, None) if partition is None else (_MOST_OF_PARTITION, self._last)
-            found = self._known[partition] = self._make(most=most, last=last)
+            found = self._known[partition] = self._make(by_key=self._recurring == "top", most=most, last=last)
         self._used[partition] = self._rounds
         if partition not in self._begun:
             found.begin()

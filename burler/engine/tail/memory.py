@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from burler.engine.catalog.plan import PlannedRun
 from burler.engine.family import Family
-from burler.engine.writer.writer import Recurring, StreamWriter
+from burler.engine.writer.writer import StreamWriter
+from burler.pipeline.repeats import Recurring
 
 
 class Memory:

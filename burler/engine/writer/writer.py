@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,7 +27,7 @@ from burler.events import Counts, Remarks, Status, StreamBegan, StreamEnded
 from burler.logs import short
 from burler.pages import JsonPage, PageError
 from burler.pipeline.describing import describe
-from burler.pipeline.repeats import Repeats, StreamRepeats
+from burler.pipeline.repeats import Recurring, Repeats, StreamRepeats
 from burler.pipeline.rules import Rules
 from burler.pipeline.shape import ShapedPage, Shaper
 from burler.pipeline.shape_exact import Exact
@@ -49,9 +49,6 @@ Part = Any
 """``list[dict]``, a ``JsonPage``, a RecordBatch or Table of pyarrow, or files that go on as they are."""
 Written = tuple[list[Any], StreamError | None]
 """The bookmark values of rows that are out, and what is wrong with the row behind them."""
-
-Recurring = Literal["top", "all"]
-"""Which rows may come again in the next round of a tail: those at the bookmark, or any of the last ones."""
 
 _PART_BYTES = 2 * 1024 * 1024  # lines that are made at once of a page of bytes or of Arrow
 _MOST_ROWS = 5000
@@ -113,7 +110,13 @@ class StreamWriter:
         self._misses = 0
         self.hook_since: float | None = None
         self._is_open = False
-        self._repeats: StreamRepeats | None = None
+        key = planned.resume_key or planned.bookmark_key
+        self._repeats = StreamRepeats(
+            planned.tap_stream_id,
+            planned.key_properties,
+            textual=planned.key_format(key) if key is not None else None,
+            rises=planned.order == "asc" and spec.on_unsorted == "error",
+        )
 
     def begin_round(
         self,
@@ -132,20 +135,7 @@ class StreamWriter:
             recurring: which rows may come again, in a tail.
         """
         self.planned = planned
-        self._recurs = recurring is not None
-        if self._recurs and self._repeats is None:
-            key = planned.resume_key or planned.bookmark_key
-            make = partial(
-                Repeats,
-                planned.tap_stream_id,
-                planned.key_properties,
-                textual=planned.key_format(key) if key is not None else None,
-                rises=planned.order == "asc" and planned.spec.on_unsorted == "error",
-                by_key=recurring == "top",
-            )
-            self._repeats = StreamRepeats(make)
-        if self._repeats is not None:
-            self._repeats.begin_round()
+        self._repeats.begin_round(recurring)
         self.beyond = 0
         self._left_out = 0  # by its post_transform function
         self._repeated = 0  # were out already, as they are
@@ -184,13 +174,11 @@ class StreamWriter:
     def task_again(self, partition: str | None) -> None:
         """A task begins once more."""
         self.versions.restart(self.rows)
-        if self._repeats is not None:
-            self._repeats.again(partition)
+        self._repeats.again(partition)
 
     def task_ended(self, partition: str | None) -> None:
         """All rows of a task are out."""
-        if self._repeats is not None:
-            self._repeats.ended(partition)
+        self._repeats.ended(partition)
 
     def begin_block(self) -> None:
         """A block of the author's begins, whose rows are a full table: targets drop what went out before it."""
@@ -199,8 +187,7 @@ class StreamWriter:
 
     def forget(self) -> None:
         """All rows are wanted once more."""
-        if self._repeats is not None:
-            self._repeats.forget()
+        self._repeats.forget()
 
     # ---- pages -----------------------------------------------------------------------------------------
 
@@ -216,8 +203,7 @@ class StreamWriter:
         it are written, it and those after it are not) or has no bookmark value (all are written).
         """
         self.versions.begin()
-        known = self._repeats if self._recurs and not self.versions.in_block else None
-        repeats = known.of(partition) if known is not None else None
+        repeats = None if self.versions.in_block else self._repeats.of(partition)
         keys: list[list[Any]] = []
         error: StreamError | None = None
         for part in pages.joined(parts, self.planned.spec.records_path):
