@@ -12,7 +12,7 @@ from burler.batch.expansion import Expanded
 from burler.batch.readers import BatchReading, read
 from burler.batch.storage import open_storage
 from burler.batch.writer import BatchWriter
-from burler.batch_config import BatchConfig
+from burler.batch_config import CODECS, BatchConfig
 from burler.clock import Clock
 from burler.errors import BatchError
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Schema, to_line
@@ -100,7 +100,7 @@ def convert(
 def _rewritten(reading: BatchReading, writer: BatchWriter) -> Iterator[int]:
     """Give the rows of a message to a writer; yield how many, page by page."""
     batch = reading.batch
-    if batch.format in ("parquet", "arrow") and writer.config.encoding.is_columnar:
+    if batch.format in CODECS and writer.config.encoding.is_columnar:
         for table in reading.arrow():
             writer.table(ArrowPage(batch.stream, table, batch.time_extracted, batch.version))  # type: ignore[arg-type]
             yield table.num_rows

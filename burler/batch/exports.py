@@ -11,7 +11,7 @@ from burler.batch.names import drawn, file_name
 from burler.batch.storage import NewBatchFile, open_storage
 from burler.batch_config import FORMATS, PACKINGS, BatchStorage, Encoding
 from burler.errors import DeclarationError
-from burler.formats.names import ending
+from burler.formats.names import COMPRESSIONS, ending
 
 
 class ExportFile:
@@ -67,12 +67,13 @@ class ExportFiles:
         compression: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
-        if format not in FORMATS or compression not in (None, *PACKINGS):
+        packing = COMPRESSIONS.get(compression or "", compression)
+        if format not in FORMATS or (packing or "none") not in PACKINGS:
             raise DeclarationError(
                 f"burler.batch.ExportFiles: format={format!r}, compression={compression!r} is unknown. Known: "
                 f"{', '.join(FORMATS)}; {', '.join(PACKINGS)}."
             )
-        packing = None if compression == "none" else compression
+        packing = None if packing == "none" else packing
         columnar = Encoding(format).is_columnar
         if columnar and packing is not None:
             raise DeclarationError(f"burler.batch.ExportFiles: {format} is packed inside; leave compression= out.")

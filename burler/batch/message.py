@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from burler import times
-from burler.batch_config import CODECS, FORMATS
+from burler.batch_config import CODECS, FORMATS, PACKINGS
 from burler.errors import BatchError
 from burler.formats.names import COMPRESSIONS
 from burler.formats.names import FORMATS as SPELLED
@@ -121,8 +121,8 @@ def _encoding(form: str | None, packing: str | None, where: str) -> tuple[str, s
     if name in CODECS:
         return name, None  # the files say themselves
     packed = COMPRESSIONS.get((packing or "").lower())
-    if packed not in ("gzip", "zstd") and (packing or "none").lower() != "none":
-        raise BatchError(f"{where}a BATCH of the unknown compression '{packing:.60}'. Known: gzip, zstd, none")
+    if (packed or (packing or "none").lower()) not in PACKINGS:
+        raise BatchError(f"{where}a BATCH of the unknown compression '{packing:.60}'. Known: {', '.join(PACKINGS)}")
     return name, packed
 
 

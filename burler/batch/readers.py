@@ -26,7 +26,7 @@ from burler.batch.csv_options import reading_options
 from burler.batch.encoders import columnar_layout
 from burler.batch.message import AGAIN, batch_of, with_keys
 from burler.batch.urls import open_url, shown, size_of_url
-from burler.batch_config import FORMATS
+from burler.batch_config import CODECS, FORMATS
 from burler.errors import BatchError, BurlerError, MessageError, MissingExtra
 from burler.extras import require
 from burler.formats import FormatError
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_COLUMNAR = ("parquet", "arrow")
 _CURES = {
     "quote": "Where quotes are letters like others, the message says 'quote_char': null.",
     "encoding": "Write the file in UTF-8.",
@@ -192,7 +191,7 @@ class BatchReading:
 
         with self._about(number), self._opened(number) as raw:
             rows = 0
-            if self.batch.format in _COLUMNAR:
+            if self.batch.format in CODECS:
                 found = columnar_batches(raw, self.batch.format, schema or self._schema or {}, layout, self._warn_once)
             else:
                 found = own_batches(layout, self._pages(raw))
@@ -220,12 +219,12 @@ class BatchReading:
         batch, schema = self.batch, self._schema
         if batch.format == "jsonl":
             return starmap(Page, json_lines(Decompressed(raw, self._packing(raw))))
-        if batch.format not in ("csv", *_COLUMNAR):
+        if batch.format not in FORMATS:
             raise BatchError(f"format '{batch.format:.60}' is unknown. Known: {', '.join(FORMATS)}.")
         require("pyarrow", extra="batch", needed_for=f"reading a BATCH of format '{batch.format}'")
         from burler.batch.column_readers import columnar_pages, csv_pages
 
-        if batch.format in _COLUMNAR:
+        if batch.format in CODECS:
             return starmap(Page, columnar_pages(raw, batch.format, schema, self._warn_once))
         try:
             options = reading_options(batch.format_options)
@@ -289,7 +288,7 @@ class BatchReading:
 def uncounted(batch: Batch) -> tuple[str, ...]:
     """The files of a message of which nothing says how much they hold: plain text without ``file_stats``. Where such a
     file is cut off at a line end, nobody sees it."""
-    tells = batch.format in _COLUMNAR or batch.compression or batch.file_stats or _is_counted_by_size(batch)
+    tells = batch.format in CODECS or batch.compression or batch.file_stats or _is_counted_by_size(batch)
     return () if tells else tuple(shown(url) for url in batch.manifest)
 
 

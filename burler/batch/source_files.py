@@ -24,7 +24,7 @@ import msgspec
 
 from burler.batch.allowed import OWN
 from burler.batch.csv_options import reading_options
-from burler.batch_config import CSV_DEFAULTS, FORMATS
+from burler.batch_config import CODECS, CSV_DEFAULTS, FORMATS, PACKINGS
 from burler.config.secrets import hide
 from burler.context import StreamRun, running
 from burler.errors import DeclarationError
@@ -46,7 +46,7 @@ from burler.storage.reading import open_file, size_of_file
 
 logger = logging.getLogger("burler")
 
-PACKINGS = ("none", "gzip", "zstd", "bz2", "xz")
+_PACKINGS = (*PACKINGS, "bz2", "xz")
 """How files may be packed as a whole. No BATCH message can say bz2 and xz: such files are read as rows."""
 
 _STEP_BYTES = 1 << 16
@@ -228,8 +228,8 @@ def _written(format: str | None, compression: str | None, urls: Sequence[str]) -
     if format is not None and format not in FORMATS:
         raise _wrong(f"format {format!r:.40} is not known. Known: {', '.join(FORMATS)}.")
     asked = "none" if compression == "none" else COMPRESSIONS.get(compression or "")
-    if compression is not None and asked not in PACKINGS:
-        raise _wrong(f"compression {compression!r:.40} is not known. Known: {', '.join(PACKINGS)}.")
+    if compression is not None and asked not in _PACKINGS:
+        raise _wrong(f"compression {compression!r:.40} is not known. Known: {', '.join(_PACKINGS)}.")
     names = [unquote(urlsplit(url).path).rpartition("/")[2] for url in urls]
     held = {format_of(name) or "" for name in names}
     kinds = {_KINDS.get(one) for one in held} or {"jsonl" if format is None else format}
@@ -349,7 +349,7 @@ def checked(files: BatchFiles) -> list[SourceFile]:
 def _checked(files: BatchFiles, url: str, size: int | None) -> SourceFile:
     with named(shown_url(url), _CURES), _opened(files, url) as raw:
         said: dict[str, Any] = {"size_bytes": size_of_file(url, files.storage_options, OWN, _WORDS)}
-        if files.format in ("parquet", "arrow"):
+        if files.format in CODECS:
             said |= _of_columns(files, raw)
         else:
             text = Decompressed(raw, files.compression)
@@ -368,7 +368,7 @@ def _opened(files: BatchFiles, url: str) -> BinaryIO:
 def _check_compression(files: BatchFiles, first: bytes) -> None:
     """A file says itself how it is packed."""
     found = kind_of(first)
-    if found in ("parquet", "arrow"):
+    if found in CODECS:
         raise FormatError(f"it is {shown_kind(found)}, not text", kind="format")
     if first and found != files.compression:
         said = "packed with " + files.compression if files.compression else "not packed"
@@ -490,7 +490,7 @@ def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) 
     Raises:
         FileError: it is broken; rows before the place were given.
     """
-    name, is_columns = shown_url(file.url), files.format in ("parquet", "arrow")
+    name, is_columns = shown_url(file.url), files.format in CODECS
     with named(name, _CURES), _opened(files, file.url) as stored:
         source: Any = stored
         if not is_columns or files.compression is not None or not stored.seekable():

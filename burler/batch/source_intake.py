@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from burler.batch.source_files import BatchFiles, Rows, SourceFile, checked, shown_url
-from burler.batch_config import CSV_DEFAULTS, BatchConfig
+from burler.batch_config import CSV_DEFAULTS, PACKINGS, BatchConfig
 from burler.context import StreamRun
 from burler.records.columns.nodes import fields_of
 from burler.singer.messages import Batch
@@ -20,7 +20,6 @@ from burler.words import some
 
 logger = logging.getLogger("burler")
 
-_SAYABLE = (None, "gzip", "zstd")
 _SHOWN = 5
 
 
@@ -127,7 +126,7 @@ def _reasons(
     urls = [urlsplit(url) for url in files.urls]
     if rows_needed:
         yield rows_needed
-    if files.compression not in _SAYABLE:
+    if (files.compression or "none") not in PACKINGS:
         yield f"no BATCH message can say '{files.compression}'"
     if config.dialect != "sip" and any(url.query for url in urls):
         yield f"their URLs have a query, which targets of dialect '{config.dialect}' cut off (dialect 'sip' does not)"

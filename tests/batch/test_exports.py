@@ -18,7 +18,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize(("compression", "ending"), [(None, ".csv"), ("none", ".csv"), ("gzip", ".csv.gz")])
+@pytest.mark.parametrize(("compression", "ending"), [(None, ".csv"), ("none", ".csv"), ("gz", ".csv.gz")])
 def test_what_is_written_is_a_file_that_batch_files_takes(tmp_path: Path, compression: str | None, ending: str):
     tap = burler.tap("tap-shop")
     files = burler.batch.ExportFiles(str(tmp_path / "out"), tap="tap-shop", stream="orders", compression=compression)

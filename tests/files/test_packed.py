@@ -43,7 +43,8 @@ def test_what_is_packed_is_read(box, packing):
     place(box, f"a.csv.{packing}", PACKED[packing](TEXT.encode()))
     assert len(rows(box[f"a.csv.{packing}"])) == 2000
     place(box, "b.bin", PACKED[packing](TEXT.encode()))
-    assert len(rows(box["b.bin"], format="csv", compression=packing)) == 2000
+    for spelled in {packing, {"gz": "gzip", "zst": "zstd"}.get(packing, packing)}:
+        assert len(rows(box["b.bin"], format="csv", compression=spelled)) == 2000
 
 
 @pytest.mark.parametrize("packing", ["gz", "bz2", "xz", "zip"])
