@@ -137,5 +137,5 @@ def test_gzip_works_without_isal(monkeypatch):
     monkeypatch.setitem(sys.modules, "isal", None)
     made = written("jsonl", {}, *map(bytes.decode, IDS), compression="gzip")
     assert read(made, "gzip") == ROWS
-    with pytest.raises(BatchError, match="(?s)its gzip data ends before its end.*Run the tap again"):
+    with pytest.raises(BatchError, match=r"(?s)its gzip data ends before its end.*Run the tap again"):
         read(made[:-1], "gzip")
