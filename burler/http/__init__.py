@@ -3,14 +3,14 @@
 What to open for what:
 
     client, options, request    what an author calls, what may be set, what is asked for
-    sending, exchange           one request with all its tries: the hot path; one of them over the wire
+    sending                     one request with all its tries: the hot path
     prepared, origins           how a request becomes bytes; who may see credentials; redirects
     body                        reading a reply's body: size limit, gzip, replies that break off
     waits, limits, limit_headers    when to try again; how often to ask, and what the source says about that
     failed, masking             what is said of a reply that is none, without secrets
     wire                        the requests.Session behind it
     paging, paginators          pages, and how one leads to the next
-    changing, misspelt          other clients on the same connections; options that are none
+    misspelt                    options that are none
     paging_signs                what says that a list has more rows than were read
     unfollowed                  what is said then, of loops of pages and of an author's own requests
     stubs                       methods for endpoints
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from burler.errors import NotModified
     from burler.http.assertion import jwt_assertion
     from burler.http.auth import Auth, api_key, basic, bearer
-    from burler.http.client import Client
+    from burler.http.client import Client, endpoints
     from burler.http.masking import mask_url
     from burler.http.oauth import oauth2_client_credentials, oauth2_refresh
     from burler.http.paginator_counts import Offset, PageNumber, UntilEmpty
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from burler.http.refreshing import one_time, periodic
     from burler.http.reply import Reply
     from burler.http.request import Request
-    from burler.http.stubs import endpoints
 
 __all__ = [
     "Auth",
@@ -85,7 +84,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
             "api_key": "auth",
             "basic": "auth",
             "bearer": "auth",
-            "endpoints": "stubs",
+            "endpoints": "client",
             "jwt_assertion": "assertion",
             "mask_url": "masking",
             "oauth2_client_credentials": "oauth",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from burler.config.secrets import hide
@@ -14,9 +14,19 @@ if TYPE_CHECKING:
     import requests
     from requests.auth import AuthBase
 
-    from burler.http.client import Client
+    from burler.http.sending import Sender
 
 _FIT = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")  # what a header may hold, whatever the server
+
+
+class AskingClient(Protocol):
+    """What credentials need of the :class:`burler.http.Client` that they are for."""
+
+    _sender: Sender
+
+    def with_options(self, **changes: Any) -> Self:
+        """The same client with some settings changed."""
+        raise NotImplementedError
 
 
 class Auth:
@@ -31,7 +41,7 @@ class Auth:
 
     cure: str = ""
 
-    def attach(self, client: Client) -> None:
+    def attach(self, client: Any) -> None:
         """Get to know the client that these credentials are for."""
 
     def apply(self, prepared: requests.PreparedRequest) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
+from burler.call import caller
 from burler.clock import Clock, FunctionClock
 from burler.context import running
 from burler.errors import DeclarationError
@@ -28,7 +31,9 @@ from burler.http.prepared import hide_given, is_secret_header
 from burler.http.request import Request
 from burler.http.sending import Check, Sender
 from burler.http.verbs import Paged, Verbs
+from burler.http.wire import make_session, with_cookies_of_its_own
 from burler.paths import path_of
+from burler.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +41,13 @@ if TYPE_CHECKING:
     import requests
 
     from burler.http.auth import Auth
+    from burler.http.paginators import Paginator, PagingFunction
+    from burler.http.stubs import Class, VerbsGiven
     from burler.pages import JsonPage
+
+_LIMITS = ("requests_per_second", "requests_per_minute")
+_FIELDS = tuple(one.name for one in dataclasses.fields(Options) if one.name != "of_session")
+_OTHERS = ("token", "auth", "records_path")
 
 
 class Client(Verbs):
@@ -133,7 +144,7 @@ class Client(Verbs):
         self._owns_session = session is None
         session = _new_session(pool_size) if session is None else session
         limiter = Limiter(requests_per_second, requests_per_minute)
-        credentials = auth_of(token, auth or user) or auth_of(None, session.auth)
+        credentials = _auth_of(token, auth or user) or _auth_of(None, session.auth)
         self._connect(session, options, credentials, limiter, FunctionClock(sleep=sleep, now=now, monotonic=monotonic))
 
     def _connect(self, session: requests.Session, options: Options, auth: Any, limiter: Limiter, clock: Clock) -> None:
@@ -173,13 +184,14 @@ class Client(Verbs):
             check_bytes("max_response_bytes", request.max_response_bytes)
         unfollowed.asked(self, request)
         run = running()
-        if run is None or not run.source_state.automatic:
+        if run is None or run.is_in_hook or not run.source_state.automatic:
             return self._sender.send(request, check)
         from burler.http import conditional
 
-        request = conditional.prepare(self, request)
+        of = conditional.resource(self._sender, request)
+        request = conditional.prepare(run, request, of)
         response = self._sender.send(request, check or conditional.has_body)
-        conditional.judge(self, request, response)
+        conditional.judge(run, request, of, response)
         return response
 
     # Many
@@ -219,7 +231,8 @@ class Client(Verbs):
         request = Request("GET", path, params=params, headers=headers, endpoint=endpoint)
         given = self.records_path if records_path is None else records_path
         way = None if given is None else path_of(given)
-        return conditional.conditional(self, request, records_path=way, source=source, stream=stream)
+        of = conditional.resource(self._sender, request)
+        return conditional.conditional(self, request, of, records_path=way, source=source, stream=stream)
 
     @names_options("client.download")
     def download(
@@ -248,7 +261,7 @@ class Client(Verbs):
         request = Request(
             "GET", path, params=params, headers=headers, endpoint=endpoint, timeout_seconds=timeout_seconds
         )
-        return download(self, request, to, max_bytes=max_bytes)
+        return download(self._sender, request, to, max_bytes=max_bytes)
 
     @classmethod
     def generate(cls, paths: Any, **options: Any) -> Any:
@@ -270,9 +283,32 @@ class Client(Verbs):
         Raises:
             DeclarationError: a setting that is none, or can't be changed.
         """
-        from burler.http.changing import changed
-
-        return changed(self, changes)
+        for name in changes:
+            if name not in (*_FIELDS, *_OTHERS):
+                hint = did_you_mean(name, (*_FIELDS, *_OTHERS))
+                raise DeclarationError(f"burler.http.Client.with_options can't change '{name}'.{hint}")
+        sender = self._sender
+        fields = {name: value for name, value in changes.items() if name in _FIELDS}
+        for name in ("headers", "params"):
+            if name in fields:
+                fields[name] = fields[name] or {}
+        options = dataclasses.replace(sender.options, **fields)
+        limiter = sender.limiter
+        if any(name in changes for name in _LIMITS):
+            limiter = Limiter(options.requests_per_second, options.requests_per_minute)
+        auth = self.auth
+        if "token" in changes or "auth" in changes:  # auth=None: no credentials
+            auth = _auth_of(changes.get("token"), changes.get("auth"))
+        other = copy.copy(self)
+        other._owns_session = False
+        if "records_path" in changes:
+            path = changes["records_path"]
+            other.records_path = None if path is None else path_of(path)
+        session = sender.session
+        if auth is not None and auth is not self.auth:
+            session = with_cookies_of_its_own(session)
+        other._connect(session, options, auth, limiter, sender.clock)
+        return other
 
     def close(self) -> None:
         """Close the connections, unless they belong to a session of the author's or to another client. A renewal of
@@ -292,7 +328,45 @@ class Client(Verbs):
         return f"<{type(self).__name__} {mask_url(self.base_url)}>"
 
 
-def auth_of(token: str | None, auth: Any) -> Auth | None:
+def endpoints(
+    paths: Mapping[str, str] | None = None,
+    /,
+    *,
+    verbs: VerbsGiven = None,
+    backoff_strategy: Callable[[], Any] | None = None,
+    paginator: Paginator | PagingFunction | None = None,
+    records_path: str | Sequence[str] | None = None,
+    **named: str,
+) -> Callable[[Class], Class]:
+    """Class decorator: methods for endpoints. ``endpoints(contacts="/contacts", notes="/contacts/{id}/notes")`` makes
+    ``get_contacts()``, ``pages_contacts()``, ``rows_contacts()``, ``get_notes(id)`` and so on.
+
+    The class is one of three:
+
+    - a subclass of :class:`burler.http.Client`: requests go through the client;
+    - a class with its own ``request(self, method, path, **options)``: requests go through that;
+    - any other class, without ``__init__``: it becomes a subclass of Client.
+
+    Args:
+        paths: name -> path, for names that are options here.
+        verbs: which methods: a list for all endpoints, or a mapping name -> list. One that is not named has get, pages,
+            rows, post, put, patch and delete. There is head, too.
+        backoff_strategy: how long to wait between tries, as ``backoff.expo``. Around the author's own ``request``,
+            or of the client, where it was made without one.
+        paginator: of ``pages_`` and ``rows_``; see ``Client.pages``.
+        records_path: the way to the rows, of ``pages_`` and ``rows_``.
+        named: name -> path. Braces are places: ``{id}`` becomes a parameter of the method.
+
+    Raises:
+        DeclarationError: a path, a name or a verb that is none; a method that the class has already.
+    """
+    from burler.http.stubs import decorator
+
+    given = [*(paths or {}).items(), *named.items()]
+    return decorator(given, Client, verbs, backoff_strategy, paginator, records_path, caller().place)
+
+
+def _auth_of(token: str | None, auth: Any) -> Auth | None:
     """Credentials in the one form that is used; None if there are none."""
     from burler.http.auth import as_auth, bearer
 
@@ -302,8 +376,6 @@ def auth_of(token: str | None, auth: Any) -> Auth | None:
 
 
 def _new_session(pool_size: int | None) -> requests.Session:
-    from burler.http.wire import make_session
-
     check_pool(pool_size)
     return make_session(pool_size)
 

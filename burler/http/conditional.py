@@ -18,14 +18,16 @@ from burler.context import StreamRun, running
 from burler.errors import BurlerError, NotModified, PagingError
 from burler.http import unfollowed
 from burler.http.masking import mask_url
+from burler.http.origins import joined
 from burler.pages import JsonPage
 from burler.source_state import ETAG, LAST_MODIFIED, POLLING, SourceStates
 
 if TYPE_CHECKING:
     import requests
 
-    from burler.http.client import Client
+    from burler.http.paging import Source
     from burler.http.request import Request
+    from burler.http.sending import Sender
 
 _VALIDATORS = ("if-none-match", "if-modified-since")
 # What does not decide what a resource holds: who asks, and how the bytes travel.
@@ -35,17 +37,15 @@ _VISIBLE = re.compile("[ -~\x80-\xff]+")
 _LONGEST_ETAG = 4096  # servers refuse headers of more
 
 
-def prepare(client: Client, request: Request) -> Request:
+def prepare(run: StreamRun, request: Request, of: str) -> Request:
     """The request with the validator of the running stream's source state, where that is declared with
-    ``source_state=True``.
+    ``source_state=True``; ``of`` is its ``resource``.
 
     Raises:
         BurlerError: a second resource: what changes in one of several would be missed.
     """
-    run = running()
-    if run is None or run.is_in_hook or not run.source_state.automatic or not _is_plain_get(request):
+    if not _is_plain_get(request):
         return request
-    of = resource(client, request)
     if not run.source_state.claim(of):
         raise BurlerError(
             f"stream '{run.name}': source_state=True is for a function that asks for one resource, and it asks for "
@@ -55,26 +55,31 @@ def prepare(client: Client, request: Request) -> Request:
     return _asking(run.source_state, request, POLLING, of)
 
 
-def judge(client: Client, request: Request, response: requests.Response) -> None:
+def judge(run: StreamRun, request: Request, of: str, response: requests.Response) -> None:
     """Note what the reply says of itself, once all rows are yielded that it gave.
 
     Raises:
         NotModified: it says that nothing has changed.
     """
-    run = running()
-    if run is None or run.is_in_hook or not run.source_state.automatic or not _is_get(request):
+    if not _is_get(request):
         return
     if response.status_code == 304:
         _say_so(run)
         raise NotModified(f"stream '{run.name}': {_named(request)} has not changed (304)")
     run.source_state.drop()  # a run that ends among the rows that follow must not leave word of those before
     if response.status_code == 200:
-        of, headers = resource(client, request), response.headers
+        headers = response.headers
         run.source_state.later(lambda: note(run.source_state, headers, source=POLLING, of=of))
 
 
 def conditional(
-    client: Client, request: Request, *, records_path: tuple[str, ...] | None, source: str, stream: StreamRun | None
+    client: Source,
+    request: Request,
+    of: str,
+    *,
+    records_path: tuple[str, ...] | None,
+    source: str,
+    stream: StreamRun | None,
 ) -> Iterator[JsonPage]:
     """Ask for one resource, and give its page; nothing where it has not changed. The request is sent at once, so that
     of several resources all may be asked for before the first row is yielded.
@@ -93,7 +98,6 @@ def conditional(
             f"stream '{run.name}': source_state=True makes client.get and client.pages conditional already. Use those, "
             "or leave the option out."
         )
-    of = resource(client, request)
     if not run.source_state.claim(of, source=source):
         raise BurlerError(
             f"stream '{run.name}': client.conditional({_named(request)!r}): its source '{source}' stands for another "
@@ -113,7 +117,7 @@ def conditional(
 
 
 def _page(
-    client: Client,
+    client: Source,
     request: Request,
     response: requests.Response,
     records_path: tuple[str, ...] | None,
@@ -152,19 +156,19 @@ def has_body(response: requests.Response) -> None:
         is_whole(response)
 
 
-def resource(client: Client, request: Request) -> str:
+def resource(sender: Sender, request: Request) -> str:
     """What decides what a resource holds, as text: its address with all parameters, and the headers that the author
     gave. Credentials change while the resource does not: those of ``token`` and ``auth`` are added later, and so are
     none of it; a parameter or header of the author's own counts, whatever its name sounds like."""
-    session = client.session
-    params = sorted((name, str(value)) for name, value in _pairs(session.params, client.params, request.params))
+    session, options = sender.session, sender.options
+    params = sorted((name, str(value)) for name, value in _pairs(session.params, options.params, request.params))
     headers = sorted(
         (name.lower(), str(value))
-        for name, value in _pairs(session.headers, client.headers, request.headers)
+        for name, value in _pairs(session.headers, options.headers, request.headers)
         if name.lower() not in _PASSING
     )
     body = repr((request.json, request.data)) if (request.json, request.data) != (None, None) else ""
-    return f"{client.url_of(request.path)}\n{params}\n{headers}\n{body}"
+    return f"{joined(options.base_url, request.path)}\n{params}\n{headers}\n{body}"
 
 
 def note(states: SourceStates, headers: Mapping[str, str], *, source: str, of: str) -> None:

@@ -16,15 +16,15 @@ from burler.localfile import hidden_file, remove_leftovers
 if TYPE_CHECKING:
     import requests
 
-    from burler.http.client import Client
     from burler.http.request import Request
+    from burler.http.sending import Sender
 
 _NO_LIMIT = 1 << 62
 _NOTHING = "If there may be nothing, ask with client.get first: its status_code is 204 then."
 _LEFTOVER_SECONDS = 24 * 60 * 60.0  # a nightly one that is killed must not fill the disk
 
 
-def download(client: Client, request: Request, to: str | Path, *, max_bytes: int | None = None) -> Mapping[str, str]:
+def download(sender: Sender, request: Request, to: str | Path, *, max_bytes: int | None = None) -> Mapping[str, str]:
     """Put a body into a file; see :meth:`burler.http.Client.download`.
 
     The bytes go to a hidden file beside it, which takes the name at the end: a body that breaks off is asked for from
@@ -39,7 +39,7 @@ def download(client: Client, request: Request, to: str | Path, *, max_bytes: int
     try:
         with hidden_file(path) as part:
             with open(part.path, "wb") as file:
-                response = client._sender.send(request, read=lambda response: _write(response, file, most))
+                response = sender.send(request, read=lambda response: _write(response, file, most))
             if response.status_code in (204, 205):
                 fact = f"{response.status_code} {response.reason}: there is nothing to put into a file"
                 raise fails.of_reply(response, clean(fact), "bad body", _NOTHING, passing=False).error(1)

@@ -11,18 +11,16 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burler.config.secrets import masked
 from burler.context import beside, running
 from burler.errors import BurlerError, CredentialsError, DeclarationError
-from burler.http.auth import Auth, fit_for_header
+from burler.http.auth import AskingClient, Auth, fit_for_header
 from burler.http.token_store import Token, TokenStore
 
 if TYPE_CHECKING:
     import requests
-
-    from burler.http.client import Client
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +30,7 @@ GRACE_SECONDS = 5.0  # for a renewal under way, when the run is told to stop
 _STEP_SECONDS = 1.0
 _RENEWAL = "_burler_renewal"  # on a request that was sent: which token it has
 
-Renew = Callable[["Client | None"], Token]
+Renew = Callable[[AskingClient | None], Token]
 """Gives a new token; the client is the one that the credentials are for."""
 
 
@@ -108,17 +106,12 @@ class RenewedAuth(Auth):
         self._held: _Held | None = None
         self._under_way: _Renewal | None = None
         self._failed: tuple[BurlerError, float] | None = None
-        self._client: Client | None = None
+        self._client: AskingClient | None = None
 
     def __repr__(self) -> str:
         return f"{self._rules.what}: a token, renewed {self._count} times"
 
-    @property
-    def client(self) -> Client | None:
-        """The client that these credentials are for."""
-        return self._client
-
-    def attach(self, client: Client) -> None:
+    def attach(self, client: Any) -> None:
         """Get to know the client: requests for tokens go through its session, without its credentials."""
         if self._client is None:
             self._client = client

@@ -6,6 +6,8 @@ wait for the limits -> prepare -> credentials -> send -> read the body -> METRIC
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,23 +17,30 @@ from urllib.parse import urlsplit
 import msgspec
 
 from burler.clock import Clock
+from burler.context import running
 from burler.http import failed as fails
-from burler.http.exchange import Exchange, Reader
+from burler.http.body import BrokenBody, TooBig, read_body
 from burler.http.failed import Failed
 from burler.http.limit_headers import pause_seconds, reset_seconds
-from burler.http.limits import Limiter
-from burler.http.masking import mask_url
-from burler.http.options import Options
-from burler.http.origins import names_in_query
-from burler.http.prepared import BadRedirect, Target, is_secret_header, origin_as_sent, redirected, target_of
+from burler.http.limits import Limiter, TooLong
+from burler.http.masking import mask_path, mask_url
+from burler.http.options import Options, timeouts
+from burler.http.origins import Origin, joined, names_in_query, shown_path
+from burler.http.prepared import BadRedirect, Target, is_secret_header, origin_as_sent, prepare, redirected, target_of
 from burler.http.request import IDEMPOTENT, Request
 from burler.http.waits import Waits, retry_after_seconds
 from burler.http.wire import is_ours
+from burler.log_settings import log_settings
+from burler.measures import HTTP_REQUEST_DURATION
+from burler.tally import metric
 
 if TYPE_CHECKING:
     import requests
 
 logger = logging.getLogger(__name__)
+
+Reader = Callable[["requests.Response"], int]
+"""Reads the body of a reply with a good status; gives its length."""
 
 Check = Callable[["requests.Response"], None]
 """Looks at a reply that would be an answer; ValueError says what is wrong with it. The error may have ``reason``, under
@@ -67,6 +76,16 @@ class Sender:
         """
         return _Sending(self, request, check, read).run()
 
+    def bare(self) -> Sender:
+        """One on the same connections for a server of others, such as a token server: it gets no credentials, headers,
+        parameters and cookies of the client or its session, and has limits of its own. (The client's may be waited for
+        by all workers, and these for a token.)"""
+        options = replace(
+            self.options, base_url="", headers={}, params={}, requests_per_second=None, requests_per_minute=None,
+            of_session=False,
+        )  # fmt: skip
+        return Sender(self.session, options, None, Limiter(None, None), self.clock)
+
     def settings(self, url: str) -> Mapping[str, Any]:
         """How requests is to reach a URL: proxies (also those of the environment), certificates.
 
@@ -95,12 +114,22 @@ class Sender:
             logger.warning("%s: further retries are not told one by one", mask_url(self.options.base_url) or "HTTP")
 
 
-class _Sending(Exchange):
-    """The tries of one request."""
+class _Sending:
+    """What is sent for one request of an author's, try after try."""
 
     def __init__(self, sender: Sender, request: Request, check: Check | None, read: Reader | None) -> None:
-        super().__init__(sender, request, read)
+        self.sender = sender
+        self.options = sender.options
+        self.request = request
         self.check = check
+        self.read = read
+        self.run_of_stream = running()
+        self.timeout = timeouts(request.timeout_seconds or self.options.timeout_seconds)
+        self.most_bytes = request.max_response_bytes or self.options.max_response_bytes
+        self.attempts = 0
+        self.waited_seconds = 0.0
+        self.passed = float("-inf")  # pauses up to here have been waited for
+        self.origin: Origin | None = None  # whom the last try asked
         self.renewed = False
         self.waits = Waits(self.options.backoff_strategy)
 
@@ -112,7 +141,7 @@ class _Sending(Exchange):
             if not isinstance(outcome, Failed):
                 return outcome
             seconds = self._patience(outcome)
-            self.count("retries", outcome.reason)
+            self._count("retries", outcome.reason)
             self.sender.tell(outcome, self.attempts, seconds)
             self.sender.clock.pause(seconds)
             self.waited_seconds += seconds
@@ -169,7 +198,7 @@ class _Sending(Exchange):
         target: Target | None = target_of(self.request, self.options)
         history: list[requests.Response] = []
         while target is not None:
-            reply = self.exchange(target)
+            reply = self._exchange(target)
             if isinstance(reply, Failed):
                 return replace(reply, fact=reply.fact + _led(history))
             reply.history = list(history)
@@ -189,12 +218,120 @@ class _Sending(Exchange):
             target = following
         raise AssertionError
 
+    def _exchange(self, target: Target) -> requests.Response | Failed:
+        """Send, and read the reply's body.
+
+        Raises:
+            HttpError: the source takes no more requests for longer than we may wait.
+        """
+        import requests
+
+        sender, clock = self.sender, self.sender.clock
+        try:
+            prepared, origin = prepare(target, self.options, sender.session, self._home(), self._tap_name())
+        except (ValueError, requests.RequestException) as error:  # a URL or a header that is none
+            return fails.unsendable(error, target.method, target.url, prepared=False)
+        self.origin = origin
+        self._wait_for_limits(target)
+        if not is_ours(sender.session):
+            prepared.register_hook("response", self._read_redirect)  # type: ignore[no-untyped-call]
+        if sender.auth is not None and origin == self._home():  # no "try": what goes wrong in an author's code is his
+            sender.auth.apply(prepared)
+            prepared.prepare_content_length(prepared.body)
+        began = clock.monotonic()
+        reply, outcome = self._sent(prepared, target)
+        self._measure(target, reply, clock.monotonic() - began, good=outcome is reply)
+        if reply is not None and self.options.follow_rate_limit_headers:
+            pause = pause_seconds(reply.headers, clock.time())
+            if pause is not None:
+                sender.limiter.pause(pause, "no request remains, say its rate limit headers", clock, origin)
+        return outcome
+
+    def _sent(
+        self, prepared: requests.PreparedRequest, target: Target
+    ) -> tuple[requests.Response | None, requests.Response | Failed]:
+        """The reply, where one came, and what to make of it: the same, or what went wrong."""
+        import requests
+        import urllib3
+
+        reply: requests.Response | None = None
+        outcome: requests.Response | Failed
+        url = prepared.url or target.url
+        try:
+            self._count("requests")
+            reply = self.sender.session.send(
+                prepared, timeout=self.timeout, allow_redirects=False, **self.sender.settings(url)
+            )
+            if self.read is not None and 200 <= reply.status_code < 300:
+                size = self.read(reply)
+            else:
+                size = read_body(reply, self.most_bytes)
+            outcome = reply
+            self._count("bytes", count=size)
+        except TooBig as error:
+            cure = "Ask for less at once, or give the client a greater max_response_bytes."
+            outcome = fails.of_reply(reply, str(error), "too big", cure)  # type: ignore[arg-type]
+        except BrokenBody as error:
+            outcome = fails.of_reply(reply, str(error), "no answer", fails.SOURCE_FAILS)  # type: ignore[arg-type]
+        except requests.exceptions.InvalidHeader as error:  # ours were looked at before: it is the reply's
+            outcome = fails.of_exception(error, target.method, url, self.timeout, None)
+        except ValueError as error:  # also some of requests' and urllib3's
+            outcome = fails.unsendable(error, target.method, url, prepared=True)
+        except (requests.RequestException, urllib3.exceptions.HTTPError, http.client.HTTPException, OSError) as error:
+            status = None if reply is None else reply.status_code
+            outcome = fails.of_exception(error, target.method, url, self.timeout, status)
+        return reply, outcome
+
+    def _read_redirect(self, reply: requests.Response, **_options: Any) -> None:
+        """requests reads the bodies of redirects whole, to say where they lead; nobody needs them."""
+        if reply.is_redirect:
+            with contextlib.suppress(Exception):
+                read_body(reply, self.most_bytes)
+
+    def _home(self) -> Origin:
+        """Who may see credentials."""
+        return origin_as_sent(self.options.base_url or joined("", self.request.path))
+
+    def _tap_name(self) -> str:
+        tap = getattr(self.run_of_stream, "tap", None)
+        return str(getattr(tap, "name", "") or "")
+
+    def _wait_for_limits(self, target: Target) -> None:
+        left = self.options.max_wait_seconds - self.waited_seconds
+        try:
+            self.waited_seconds += self.sender.limiter.wait(self.sender.clock, left, self.passed, self.origin)
+        except TooLong as error:
+            raise fails.no_more_requests(
+                target.method,
+                target.url,
+                error.seconds,
+                error.why,
+                self.options.max_wait_seconds,
+                left,
+                self.attempts - 1,
+            ) from None
+
+    def _measure(self, target: Target, reply: requests.Response | None, seconds: float, *, good: bool) -> None:
+        if not log_settings.requests or (self.run_of_stream is not None and self.run_of_stream.tailing):
+            return  # in a tail, a line a request for ever: the counts of the tally say it
+        path = self.request.endpoint or mask_path(shown_path(target.url, self.options.base_url))
+        tags: dict[str, Any] = {"endpoint": path}
+        if reply is not None:
+            tags["http_status_code"] = reply.status_code
+        succeeded = good and reply is not None and reply.status_code < 400
+        metric(HTTP_REQUEST_DURATION, seconds, **tags, status="succeeded" if succeeded else "failed")
+
+    def _count(self, name: str, reason: str = "", count: int = 1) -> None:
+        """Count something for the stream that runs."""
+        if self.run_of_stream is not None:
+            self.run_of_stream.tally.add(name, reason, count)
+
     def _renews(self, reply: requests.Response, target: Target) -> bool:
         """Whether a 401 is asked again with new credentials: once a request."""
         auth = self.sender.auth
         if reply.status_code != 401 or self.renewed or auth is None or not target.repeatable:
             return False
-        if origin_as_sent(reply.url) != self.home():
+        if origin_as_sent(reply.url) != self._home():
             return False
         self.renewed = bool(auth.refused(reply))
         return self.renewed
@@ -237,7 +374,7 @@ class _Sending(Exchange):
         """Whether something in a request looks like credentials; a body may be the form of a login."""
         if self.options.cert or self.sender.session.cert or self.request.data or self.request.json:
             return True
-        if self.sender.auth is not None and origin_as_sent(reply.url) == self.home():
+        if self.sender.auth is not None and origin_as_sent(reply.url) == self._home():
             return True
         names = [*reply.request.headers, *names_in_query(reply.request.url or "")]
         return any(is_secret_header(name) for name in names)

@@ -1,7 +1,4 @@
-"""``@burler.http.endpoints(contacts="/contacts")``: methods for endpoints, made on a class.
-
-``Client.generate([list, of, endpoints])`` makes them, too.
-"""
+"""Methods for endpoints, made on a class: of ``burler.http.endpoints`` and ``Client.generate``."""
 
 from __future__ import annotations
 
@@ -14,57 +11,21 @@ from burler.http.endpoint_methods import KNOWN_VERBS, VERBS, Endpoint, make_meth
 from burler.http.endpoint_own import own_options, with_backoff
 from burler.http.endpoint_paths import name_of_path, path_template
 from burler.http.paginators import Paginator, PagingFunction, coerce_paginator
+from burler.http.verbs import Verbs
 from burler.paths import path_of
 from burler.suggest import did_you_mean
 
 Class = TypeVar("Class", bound=type)
-Verbs = Sequence[str] | Mapping[str, Sequence[str]] | None
+VerbsGiven = Sequence[str] | Mapping[str, Sequence[str]] | None
 
 _MADE = "_burler_endpoints"
-
-
-def endpoints(
-    paths: Mapping[str, str] | None = None,
-    /,
-    *,
-    verbs: Verbs = None,
-    backoff_strategy: Callable[[], Any] | None = None,
-    paginator: Paginator | PagingFunction | None = None,
-    records_path: str | Sequence[str] | None = None,
-    **named: str,
-) -> Callable[[Class], Class]:
-    """Class decorator: methods for endpoints. ``endpoints(contacts="/contacts", notes="/contacts/{id}/notes")`` makes
-    ``get_contacts()``, ``pages_contacts()``, ``rows_contacts()``, ``get_notes(id)`` and so on.
-
-    The class is one of three:
-
-    - a subclass of :class:`burler.http.Client`: requests go through the client;
-    - a class with its own ``request(self, method, path, **options)``: requests go through that;
-    - any other class, without ``__init__``: it becomes a subclass of Client.
-
-    Args:
-        paths: name -> path, for names that are options here.
-        verbs: which methods: a list for all endpoints, or a mapping name -> list. One that is not named has get, pages,
-            rows, post, put, patch and delete. There is head, too.
-        backoff_strategy: how long to wait between tries, as ``backoff.expo``. Around the author's own ``request``,
-            or of the client, where it was made without one.
-        paginator: of ``pages_`` and ``rows_``; see ``Client.pages``.
-        records_path: the way to the rows, of ``pages_`` and ``rows_``.
-        named: name -> path. Braces are places: ``{id}`` becomes a parameter of the method.
-
-    Raises:
-        DeclarationError: a path, a name or a verb that is none; a method that the class has already.
-    """
-    place = caller().place
-    given = [*(paths or {}).items(), *named.items()]
-    return _decorator(given, None, verbs, backoff_strategy, paginator, records_path, place)
 
 
 def generated(
     base: type,
     paths: Iterable[str] | Mapping[str, str],
     *,
-    verbs: Verbs = None,
+    verbs: VerbsGiven = None,
     backoff_strategy: Callable[[], Any] | None = None,
     paginator: Paginator | PagingFunction | None = None,
     records_path: str | Sequence[str] | None = None,
@@ -79,18 +40,23 @@ def generated(
     if isinstance(paths, str):
         raise DeclarationError(f'{place}: generate takes a list of paths: ["{paths:.60}"].')
     given = list(paths.items()) if isinstance(paths, Mapping) else [(name_of_path(str(one)), one) for one in paths]
-    return _decorator(given, base, verbs, backoff_strategy, paginator, records_path, place)
+    return decorator(given, base, verbs, backoff_strategy, paginator, records_path, place)
 
 
-def _decorator(
+def decorator(
     given: list[tuple[str, str]],
-    base: type | None,
-    verbs: Verbs,
+    base: type,
+    verbs: VerbsGiven,
     backoff_strategy: Callable[[], Any] | None,
     paginator: Any,
     records_path: Any,
     place: str,
 ) -> Callable[[Class], Class]:
+    """See :func:`burler.http.endpoints`.
+
+    Args:
+        given: names and paths. base: what a class that is no client becomes a subclass of. place: of the declaration.
+    """
     declared = _declared(given, verbs, paginator, records_path, place)
     if backoff_strategy is not None and not callable(backoff_strategy):
         raise DeclarationError(f"{place}: backoff_strategy must be a function such as backoff.expo, not what it gave.")
@@ -104,7 +70,7 @@ def _decorator(
 
 
 def _declared(
-    given: list[tuple[str, str]], verbs: Verbs, paginator: Any, records_path: Any, place: str
+    given: list[tuple[str, str]], verbs: VerbsGiven, paginator: Any, records_path: Any, place: str
 ) -> list[Endpoint]:
     names = [name for name, _ in given]
     if not names:
@@ -132,7 +98,7 @@ def _declared(
         raise DeclarationError(f"{place}: {error}") from None
 
 
-def _verbs_of(name: str, verbs: Verbs, place: str) -> tuple[str, ...]:
+def _verbs_of(name: str, verbs: VerbsGiven, place: str) -> tuple[str, ...]:
     given: Any = verbs.get(name, VERBS) if isinstance(verbs, Mapping) else VERBS if verbs is None else verbs
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise DeclarationError(
@@ -150,17 +116,15 @@ def _hint(name: Any, known: Iterable[str]) -> str:
     return f"{did_you_mean(name, known)} Known: {', '.join(known)}."
 
 
-def _decorated(cls: type, base: type | None, declared: list[Endpoint], backoff_strategy: Any, place: str) -> type:
-    from burler.http.client import Client
-
+def _decorated(cls: type, base: type, declared: list[Endpoint], backoff_strategy: Any, place: str) -> type:
     own = getattr(cls, "request", None)
-    is_client = issubclass(cls, Client)
-    if is_client and own is getattr(Client, "request", None):
+    is_client = issubclass(cls, Verbs)
+    if is_client and own is Verbs.request:
         own = None
     if own is not None:
         _check_own(own, cls, place)
     elif not is_client:
-        cls = _as_client(cls, base or Client, place)
+        cls = _as_client(cls, base, place)
     if backoff_strategy is not None and own is not None:
         own = with_backoff(own, backoff_strategy, of_client=is_client)
         cls.request = own  # type: ignore[attr-defined]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,17 +9,22 @@ from urllib.parse import parse_qsl, quote
 
 import msgspec
 
+from burler.clock import FunctionClock
 from burler.config.secrets import hide, masked
 from burler.errors import CredentialsError, DeclarationError
 from burler.http.auth import basic_header
+from burler.http.limits import Limiter
 from burler.http.masking import mask_url
+from burler.http.options import Options
 from burler.http.request import Request
+from burler.http.sending import Sender
 from burler.http.token_store import Token, TokenStore, token_of
+from burler.http.wire import make_session
 
 if TYPE_CHECKING:
     import requests
 
-    from burler.http.client import Client
+    from burler.http.auth import AskingClient
 
 ClientAuth = Literal["basic", "body"]
 
@@ -73,7 +77,7 @@ class TokenServer:
     def __str__(self) -> str:
         return f"{self.what} ({mask_url(self.url)})"
 
-    def token(self, form: Mapping[str, str | None], client: Client | None, store: TokenStore) -> Token:
+    def token(self, form: Mapping[str, str | None], client: AskingClient | None, store: TokenStore) -> Token:
         """Ask for a token, and keep it.
 
         Raises:
@@ -83,7 +87,7 @@ class TokenServer:
         store.keep(token)
         return token
 
-    def ask(self, form: Mapping[str, str | None], client: Client | None) -> Mapping[str, Any]:
+    def ask(self, form: Mapping[str, str | None], client: AskingClient | None) -> Mapping[str, Any]:
         """Send a form; give the reply, an object that has ``access_token``.
 
         Args:
@@ -124,27 +128,19 @@ class TokenServer:
         )
 
 
-def _post(url: str, form: Mapping[str, str], headers: Mapping[str, str], client: Client | None) -> requests.Response:
-    from burler.http.changing import bare
-    from burler.http.client import Client as NewClient
-
-    with contextlib.ExitStack() as stack:
-        if client is None:
-            sending = stack.enter_context(NewClient())
-        else:
-            sending = bare(client)
-        # Asked again after a lost reply, too: that one may have used up the refresh token, but then it is lost anyway.
-        request = Request(
-            "POST",
-            url,
-            data=form,
-            headers=headers,
-            retry=True,
-            max_response_bytes=_MOST_BYTES,
-            allow_statuses=_REFUSALS,
-        )
-        # Past methods that the author may have replaced, and past what the running stream knows of its source.
-        return sending._sender.send(request)
+def _post(
+    url: str, form: Mapping[str, str], headers: Mapping[str, str], client: AskingClient | None
+) -> requests.Response:
+    """Send a form past methods that the author may have replaced, and past what the running stream knows of its source.
+    It is sent again after a lost reply, too: that one may have used up the refresh token, but then it is lost anyway.
+    """
+    request = Request(
+        "POST", url, data=form, headers=headers, retry=True, max_response_bytes=_MOST_BYTES, allow_statuses=_REFUSALS
+    )
+    if client is not None:
+        return client._sender.bare().send(request)
+    with make_session(None) as session:
+        return Sender(session, Options(), None, Limiter(None, None), FunctionClock()).send(request)
 
 
 def _decoded(response: requests.Response) -> Any:
