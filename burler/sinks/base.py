@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 from burler.batch_config import BatchConfig
 from burler.singer.messages import Message
@@ -13,29 +13,61 @@ Form = Literal["messages", "rows", "columns"]
 and, where a page has columns already, as these (``ArrowPage``)."""
 
 
-class Sink(Protocol):
-    """Takes messages in sequence. Before it hands a STATE on, everything before it must be durable."""
+class Sink:
+    """Takes messages in sequence. Before it hands a STATE on, everything before it must be durable. This one holds
+    nothing, and makes no files."""
+
+    _told: Callable[[dict[str, Any]], None] | None = None
 
     def write(self, message: Message) -> None:
         """Take one message. A ``Records`` page's buffer is free to be reused once this returns."""
+        raise NotImplementedError
 
     def flush(self) -> None:
         """Hand on what is buffered, where that needs no new file."""
 
     def settle(self) -> None:
         """Make all that was written durable now and hand the STATEs of it on, also where a file is closed for that."""
+        self.flush()
 
     def tick(self) -> None:
         """Called about once a second from the engine's timer, under its lock: do what is due by age."""
 
     def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
         """Call ``told`` with the whole state of each STATE whose line has been written."""
+        self._told = told
 
     def close(self, *, complete: bool) -> None:
         """The end. ``complete`` is False where an error ends the run: what can be kept is kept."""
+        self.flush()
+
+    # ---- files, in place of rows -----------------------------------------------------------------------
+
+    def choose(self, stream: str, said: bool | None) -> Form:
+        """How the rows of a stream are wanted, from here on and for the whole run.
+
+        Args:
+            said: what metadata say of this stream alone (``batch-enabled``); None: nothing.
+        """
+        return "messages"
+
+    @property
+    def config(self) -> BatchConfig | None:
+        """How files are made that BATCH messages name; None where none are."""
+        return None
+
+    @property
+    def made(self) -> dict[str, Any] | None:
+        """Of the files that messages have named: ``files``, ``rows``, ``bytes`` as stored, and ``root``, the place as a
+        URL without credentials. None where there are none."""
+        return None
+
+    def columns(self, stream: str) -> Any:
+        """The columns of a stream's files, as an Arrow schema; once its SCHEMA has come."""
+        return None
 
 
-class Forward:
+class Forward(Sink):
     """A sink before another one, that hands on whatever it does not deal with itself."""
 
     def __init__(self, sink: Sink) -> None:
@@ -65,38 +97,20 @@ class Forward:
         """See ``Sink.close``."""
         self._sink.close(complete=complete)
 
-
-@runtime_checkable
-class Batching(Protocol):
-    """A sink that can put rows into files and send BATCH messages in their place."""
-
     def choose(self, stream: str, said: bool | None) -> Form:
-        """How the rows of a stream are wanted, from here on and for the whole run.
-
-        Args:
-            said: what metadata say of this stream alone (``batch-enabled``); None: nothing.
-        """
+        """See ``Sink.choose``."""
+        return self._sink.choose(stream, said)
 
     @property
     def config(self) -> BatchConfig | None:
-        """How files are made; None where none are."""
+        """See ``Sink.config``."""
+        return self._sink.config
+
+    @property
+    def made(self) -> dict[str, Any] | None:
+        """See ``Sink.made``."""
+        return self._sink.made
 
     def columns(self, stream: str) -> Any:
-        """The columns of a stream's files, as an Arrow schema; once its SCHEMA has come."""
-
-
-def form_for(sink: Any, stream: str, said: bool | None) -> Form:
-    """How a sink wants the rows of a stream; see ``Batching.choose``."""
-    return sink.choose(stream, said) if isinstance(sink, Batching) else "messages"
-
-
-def batch_config_of(sink: Any) -> BatchConfig | None:
-    """How a sink makes batch files; None where it makes none."""
-    return sink.config if isinstance(sink, Batching) else None
-
-
-def files_made(sink: Any) -> dict[str, Any] | None:
-    """What a sink says of the batch files that messages have named: ``files``, ``rows``, ``bytes`` as stored, and
-    ``root``, the place as a URL without credentials. None where there are none."""
-    made: dict[str, Any] | None = getattr(sink, "made", None)
-    return made
+        """See ``Sink.columns``."""
+        return self._sink.columns(stream)

@@ -26,14 +26,14 @@ class BatchSink(Forward):
 
     def __init__(self, sink: Sink, config: BatchConfig, *, on: bool, tap: str) -> None:
         super().__init__(sink)
-        self.config = config
+        self._config = config
         self._on = on
         self._tap = tap
         self._forms: dict[str, Form] = {}
         self._writer: BatchWriter | None = None
 
     def choose(self, stream: str, said: bool | None) -> Form:
-        """See ``Batching.choose``. The storage is opened, and looked at, before the first message.
+        """See ``Sink.choose``. The storage is opened, and looked at, before the first message.
 
         Raises:
             ConfigError, UsageError, StorageError: it can't be written. MissingExtra: it needs a package.
@@ -41,19 +41,24 @@ class BatchSink(Forward):
         if stream not in self._forms:
             wanted = self._on if said is None else said
             self._forms[stream] = (
-                "messages" if not wanted else "columns" if self.config.encoding.is_columnar else "rows"
+                "messages" if not wanted else "columns" if self._config.encoding.is_columnar else "rows"
             )
             if wanted and self._writer is None:
                 self._writer = self._opened()
         return self._forms[stream]
 
     @property
+    def config(self) -> BatchConfig | None:
+        """See ``Sink.config``."""
+        return self._config
+
+    @property
     def made(self) -> dict[str, Any] | None:
-        """See ``files_made``."""
+        """See ``Sink.made``."""
         return None if self._writer is None else self._writer.made
 
     def columns(self, stream: str) -> Any:
-        """See ``Batching.columns``."""
+        """See ``Sink.columns``."""
         return None if self._writer is None else self._writer.arrow_schema(stream)
 
     def write(self, message: Message) -> None:
@@ -103,6 +108,6 @@ class BatchSink(Forward):
         from burler.batch.storage import open_storage
         from burler.batch.writer import BatchWriter
 
-        prepare(self.config.encoding)
-        storage = open_storage(self.config.storage, presign_seconds=self.config.presign_seconds)
-        return BatchWriter(storage, self.config, tap=self._tap, emit=self._sink.write)
+        prepare(self._config.encoding)
+        storage = open_storage(self._config.storage, presign_seconds=self._config.presign_seconds)
+        return BatchWriter(storage, self._config, tap=self._tap, emit=self._sink.write)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 from burler.singer.messages import ArrowPage, Message, Records, State, parse_line
+from burler.sinks.base import Sink
 
 
-class MemorySink:
+class MemorySink(Sink):
     """Keeps every message in ``messages``, one dict each, as they would stand on the wire."""
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
         self.closed = False
-        self._told: Callable[[dict[str, Any]], None] | None = None
 
     def write(self, message: Message) -> None:
         """Keep a message; a page becomes its RECORDs."""
@@ -26,19 +25,6 @@ class MemorySink:
             self.messages.append(copy.deepcopy(message.to_wire()))
         if isinstance(message, State) and self._told is not None:
             self._told(message.whole)
-
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """See ``Sink.tell_states``."""
-        self._told = told
-
-    def flush(self) -> None:
-        """Nothing is buffered."""
-
-    def settle(self) -> None:
-        """Nothing is held."""
-
-    def tick(self) -> None:
-        """Nothing is due by age."""
 
     def close(self, *, complete: bool) -> None:
         """Note the end."""

@@ -90,13 +90,12 @@ class LineWriter:
                 ready.poll(1000)
 
 
-class StdoutSink:
+class StdoutSink(Sink):
     """Prints messages. ``on_state`` is called with each STATE's value just before its line goes out."""
 
     def __init__(self, writer: LineWriter, on_state: Callable[[dict[str, Any]], None] | None = None) -> None:
         self._writer = writer
         self._on_state = on_state
-        self._told: Callable[[dict[str, Any]], None] | None = None
 
     def write(self, message: Message) -> None:
         """Take a message. SCHEMA, BATCH and STATE flush: a target can prepare or load, an orchestrator waits for it."""
@@ -113,26 +112,14 @@ class StdoutSink:
         if isinstance(message, State) and self._told is not None:
             self._told(message.whole)
 
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """See ``Sink.tell_states``."""
-        self._told = told
-
     def flush(self) -> None:
-        """Write what is buffered."""
-        self._writer.flush()
-
-    def settle(self) -> None:
-        """Lines are durable, for all that we can do, once they are written."""
+        """Write what is buffered. Lines are durable, for all that we can do, once they are written."""
         self._writer.flush()
 
     def tick(self) -> None:
         """Lines older than a tick go out. A reader that has gone shows here, also where nothing is to be written."""
         self._writer.flush()
         self._writer.check_reader()
-
-    def close(self, *, complete: bool) -> None:
-        """Write what is buffered."""
-        self._writer.flush()
 
 
 class TouchedStates(Forward):

@@ -30,6 +30,7 @@ from burler.events import DroppedField, Event, FamilyEnded, Incomplete
 from burler.pipeline.unknown import show
 from burler.report.unknown import kept_schema
 from burler.singer.messages import ArrowPage, Message, Records, to_line
+from burler.sinks.base import Sink
 from burler.sinks.open import with_batches
 from burler.sinks.stdout import TouchedStates
 from burler.spec.finding import Findings
@@ -205,8 +206,9 @@ def app_subject(app: str, configs: Sequence[str]) -> AppSubject:
     return AppSubject(tap, config, program=program, name=app)
 
 
-class CheckSink:
-    """Hands all that goes by to the checks, as the lines that would stand on stdout."""
+class CheckSink(Sink):
+    """Hands all that goes by to the checks, as the lines that would stand on stdout. Nobody is told of a STATE: these
+    rows are stored nowhere, and a source that forgets what is acknowledged must keep them."""
 
     def __init__(self, check: MessageCheck, stop: Callable[[], bool], stopper: Stopper) -> None:
         self._check, self._stop, self._stopper = check, stop, stopper
@@ -220,22 +222,10 @@ class CheckSink:
             self._check.feed(to_line(message))
         self.tick()
 
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """Nobody stores these rows: a source that forgets what is acknowledged must keep them."""
-
-    def flush(self) -> None:
-        """Nothing is buffered."""
-
-    def settle(self) -> None:
-        """Nothing is held."""
-
     def tick(self) -> None:
         """End the run once it is enough."""
         if not self._stopper.requested and self._stop():
             self._stopper.end(now=False)
-
-    def close(self, *, complete: bool) -> None:
-        """Nothing is to be closed."""
 
 
 class Watching:

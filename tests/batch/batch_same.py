@@ -17,6 +17,7 @@ import burler.testing
 from burler.batch import message_schema
 from burler.singer.messages import Message, Records, State
 from burler.testing import FakeClock, run_tap
+from support.internals import memory_sink
 from support.taps import warnings
 
 Messages = list[dict[str, Any]]
@@ -40,12 +41,12 @@ ENCODINGS = [
 FORMATS = [("jsonl", "gzip"), ("csv", "none"), ("parquet", "zstd"), ("arrow", "none")]
 
 
-class Lines:
+class Lines(memory_sink.MemorySink):
     """A sink that keeps RECORD lines as they are, every digit of them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.messages: Messages = []
-        self._told: Callable[[dict[str, Any]], None] | None = None
 
     def write(self, message: Message) -> None:
         if isinstance(message, Records):
@@ -54,14 +55,6 @@ class Lines:
             self.messages.append(json.loads(json.dumps(message.to_wire())))  # type: ignore[union-attr]
         if isinstance(message, State) and self._told is not None:
             self._told(message.whole)
-
-    def tell_states(self, told: Any) -> None:
-        self._told = told
-
-    def flush(self) -> None: ...
-    def settle(self) -> None: ...
-    def tick(self) -> None: ...
-    def close(self, *, complete: bool) -> None: ...
 
 
 @dataclass

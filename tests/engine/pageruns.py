@@ -8,6 +8,7 @@ from typing import Any
 import burler
 from burler.singer.messages import Message, Records
 from burler.testing import TapRun, run_tap
+from support.internals import memory_sink
 from support.runs import run_into
 
 SCHEMA: dict[str, Any] = {
@@ -51,10 +52,11 @@ def run_pages(fn: Callable[..., Any], config: dict[str, Any] | None = None, **op
     return run_tap(tap_of(fn, **options), config, **more)
 
 
-class Lines:
+class Lines(memory_sink.MemorySink):
     """A sink that keeps the bytes of each row, where the reader of messages would make floats of numbers."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.rows: list[bytes] = []
 
     def write(self, message: Message) -> None:
@@ -62,13 +64,6 @@ class Lines:
             for line in bytes(message.lines).split(b"\n")[:-1]:
                 row = line[line.index(b'"record":') + len(b'"record":') :]
                 self.rows.append(row[: row.rindex(b',"time_extracted":')])
-
-    def flush(self) -> None: ...
-    def tell_states(self, told: Any) -> None: ...
-
-    def tick(self) -> None: ...
-
-    def close(self, *, complete: bool) -> None: ...
 
 
 def written(fn: Callable[..., Any], **options: Any) -> list[bytes]:

@@ -70,14 +70,12 @@ tap = burler.tap("tap-many")
 def rows(stream):
     stream.emit_records({"id": i, "text": "x" * 200} for i in range(int(sys.argv[1])))
 
-class Null:
+from support.internals import memory_sink
+
+class Null(memory_sink.MemorySink):
     rows = 0
     def write(self, message):
         self.rows += getattr(message, "count", 0)
-    def flush(self): pass
-    def tick(self): pass
-    def tell_states(self, told): pass
-    def close(self, *, complete): pass
 
 sink = Null()
 assert not run_into(tap, {}, sink).errors

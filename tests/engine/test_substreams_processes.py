@@ -33,14 +33,12 @@ def children(parent):
     for i in range(5):
         yield {"id": i, "text": "y" * 100}
 
-class Null:
+from support.internals import memory_sink
+
+class Null(memory_sink.MemorySink):
     rows = 0
     def write(self, message):
         self.rows += getattr(message, "count", 0)
-    def flush(self): pass
-    def tick(self): pass
-    def tell_states(self, told): pass
-    def close(self, *, complete): pass
 
 if __name__ == "__main__":
     from support.runs import run_into
@@ -90,14 +88,12 @@ def parents():
 def children(parent):
     yield {"id": parent["id"], "text": "y"}
 
-class Null:
+from support.internals import memory_sink
+
+class Null(memory_sink.MemorySink):
     rows = 0
     def write(self, message):
         self.rows += getattr(message, "count", 0)
-    def flush(self): pass
-    def tick(self): pass
-    def tell_states(self, told): pass
-    def close(self, *, complete): pass
 
 sink = Null()
 run_into(tap, {}, sink)

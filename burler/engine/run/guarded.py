@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from burler.batch_config import BatchConfig
 from burler.engine.run.stop import Reason, StopToken
 from burler.errors import BatchError
 from burler.singer.messages import Message
-from burler.sinks.base import Batching, Form, Sink, batch_config_of, form_for
+from burler.sinks.base import Forward, Sink
 
 
-class GuardedSink:
+class GuardedSink(Forward):
     """The sink; when it fails, the run's token says so: after that nothing may be written, least of all a STATE."""
 
     def __init__(self, sink: Sink, stop: StopToken) -> None:
-        self._sink = sink
+        super().__init__(sink)
         self._stop = stop
 
     def _do(self, action: Callable[..., None], *args: Any, **kwargs: Any) -> None:
@@ -29,19 +28,6 @@ class GuardedSink:
         except BaseException as error:
             self._stop.fail(error)
             raise
-
-    def choose(self, stream: str, said: bool | None) -> Form:
-        """See ``Batching.choose``."""
-        return form_for(self._sink, stream, said)
-
-    @property
-    def config(self) -> BatchConfig | None:
-        """See ``Batching.config``."""
-        return batch_config_of(self._sink)
-
-    def columns(self, stream: str) -> Any:
-        """See ``Batching.columns``."""
-        return self._sink.columns(stream) if isinstance(self._sink, Batching) else None
 
     def write(self, message: Message) -> None:
         """See ``Sink.write``."""
@@ -58,10 +44,6 @@ class GuardedSink:
     def tick(self) -> None:
         """See ``Sink.tick``."""
         self._do(self._sink.tick)
-
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """See ``Sink.tell_states``."""
-        self._sink.tell_states(told)
 
     def close(self, *, complete: bool) -> None:
         """See ``Sink.close``."""

@@ -28,7 +28,7 @@ from burler.report.log import RunLog, TailLog
 from burler.report.stats import RunStats
 from burler.settings import Settings
 from burler.singer import state as st
-from burler.sinks.base import Sink, files_made
+from burler.sinks.base import Sink
 from burler.words import counted
 
 logger = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ def run_session(
         return result
     finally:
         stack.close()
-        events.tell(RunEnded(session.app.name, status, code, time.monotonic() - begun, files_made(sink)))
+        events.tell(RunEnded(session.app.name, status, code, time.monotonic() - begun, sink.made))
         session.close(tail=tail)
 
 

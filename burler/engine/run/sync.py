@@ -24,7 +24,7 @@ from burler.engine.state.progress import Progress
 from burler.engine.tail.memory import Memory
 from burler.engine.writer.writer import schema_of
 from burler.events import Failed
-from burler.sinks.base import Sink, form_for
+from burler.sinks.base import Sink
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Run(Engine):
     def _choose_forms(self) -> None:
         """Let the sink see which streams come, and how: what is wrong with that shows before the first message."""
         for stream in self.plan.streams if self.limit is None else ():
-            form_for(self.sink, stream.stream, stream.batch_enabled)
+            self.sink.choose(stream.stream, stream.batch_enabled)
 
     def _run_streams(self, result: SyncResult) -> None:
         """Streams of the plan, one after the other or several at a time; the first one on this thread."""

@@ -13,7 +13,7 @@ from burler.errors import BatchError
 from burler.pipeline.repeats import Page, Repeats
 from burler.pipeline.shape_lines import FIRST_ROWS, SPILL_BYTES, Output
 from burler.singer.messages import ArrowPage, Message, Records, Vouched, record_prefix_suffix
-from burler.sinks.base import Batching, Form, Sink
+from burler.sinks.base import Form, Sink
 
 if TYPE_CHECKING:
     from burler.pipeline.rows_direct import RowsDirect
@@ -87,7 +87,7 @@ class PageBuffer(Output):
     @property
     def columns(self) -> Any:
         """The columns of the files that the rows go into, as an Arrow schema."""
-        return self._sink.columns(self._stream) if isinstance(self._sink, Batching) else None
+        return self._sink.columns(self._stream)
 
     def append(
         self,

@@ -37,7 +37,7 @@ from burler.pipeline.yielded import rows_of
 from burler.settings import Settings
 from burler.singer.bookmark_values import KeyValues, spelled
 from burler.singer.messages import Schema
-from burler.sinks.base import Form, Sink, batch_config_of, form_for
+from burler.sinks.base import Form, Sink
 
 if TYPE_CHECKING:
     from burler.batch.source_intake import Intake
@@ -86,7 +86,7 @@ class StreamWriter:
         self._sink, self._now, self._invoke = sink, now, invoke
         self._limit = sys.maxsize if limit is None else limit
         # A look at a few rows is no load: it shows them.
-        form: Form = "messages" if limit is not None else form_for(sink, planned.stream, planned.batch_enabled)
+        form: Form = "messages" if limit is not None else sink.choose(planned.stream, planned.batch_enabled)
         self.asks_bookmarks = spec.bookmark is not None and planned.bookmark_key is not None
         # Not where the function wants to know what comes below the row.
         self._asks_each = spec.bookmark is not None and self.asks_bookmarks and "children" not in spec.bookmark.names
@@ -523,14 +523,14 @@ class StreamWriter:
         rows_needed = "its bookmark function looks at the rows" if self.asks_bookmarks else None
         if self.planned.spec.post_transform is not None:
             rows_needed = "a hook is called for its rows"
-        config = batch_config_of(self._sink) if self._page.form != "messages" else None
+        config = self._sink.config if self._page.form != "messages" else None
         return Intake(config=config, rows_needed=rows_needed)
 
     def _pass_files(self, files: Any, given: Given, moment: dt.datetime) -> list[Any]:
         """Write files that go on as they are; gives the bookmark that the author has said for them, which counts as
         that of a row."""
         stream, version = self.planned.stream, self.versions.now
-        config = batch_config_of(self._sink)
+        config = self._sink.config
         dialect = "both" if config is None else config.dialect
         batches = files.batches(stream, time_extracted=moment, version=version, dialect=dialect)
         self._page.pass_files(batches, rows=files.count, size=files.size_bytes)

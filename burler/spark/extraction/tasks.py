@@ -16,6 +16,7 @@ from burler.lake.store import open_store
 from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.settings import Settings
 from burler.singer.messages import Message
+from burler.sinks.base import Sink
 from burler.sinks.open import compression_of, roll_of
 
 FAILED = "burler-task-failed: "
@@ -84,8 +85,9 @@ class PartTask:
         return Done(end, tuple(sink.files))
 
 
-class PartSink:
-    """Rows into files. STATEs on the way are let go: what counts is said at the end, by the driver."""
+class PartSink(Sink):
+    """Rows into files. STATEs on the way are let go: what counts is said at the end, by the driver;
+    nobody is told of one before that."""
 
     def __init__(self, writer: PartWriter) -> None:
         self._writer = writer
@@ -95,18 +97,9 @@ class PartSink:
         """Take a message."""
         self._writer.take(message)
 
-    def flush(self) -> None:
-        """Files stay open."""
-
-    def settle(self) -> None:
-        """Files stay open: nothing is said of them before the end."""
-
     def tick(self) -> None:
         """Files that are old enough are ended."""
         self._writer.tick()
-
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """No STATE is out before the driver has written it."""
 
     def close(self, *, complete: bool) -> None:
         """End the files; drop them where an error ends the run."""

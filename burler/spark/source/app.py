@@ -23,7 +23,7 @@ from burler.errors import BatchError, BurlerError, StreamError
 from burler.logs import place_of_error, short
 from burler.settings import Settings
 from burler.singer.messages import ArrowPage, Message, Records
-from burler.sinks.base import Form
+from burler.sinks.base import Form, Sink
 from burler.spark.source.declared import Declared, layout_of
 from burler.spark.source.sending import load
 
@@ -87,15 +87,13 @@ class _Enough(Exception):
     """Nobody wants more rows."""
 
 
-class ColumnsSink:
-    """A sink that hands on the rows of one stream as batches of columns; all else is let go.
+class ColumnsSink(Sink):
+    """A sink that hands on the rows of one stream as batches of columns; all else is let go. Batch files of a
+    source are read, not passed on.
 
     Args:
         give: takes each batch; raises ``_Enough`` where nobody wants it.
     """
-
-    config = None
-    """It makes no batch files: those of a source are read, not passed on."""
 
     def __init__(self, declared: Declared, give: Callable[[pa.RecordBatch], None]) -> None:
         self._declared = declared
@@ -105,11 +103,11 @@ class ColumnsSink:
         self._rows = self._bytes = 0
 
     def choose(self, stream: str, said: bool | None) -> Form:
-        """See ``Batching.choose``: columns where batch files have the same ones."""
+        """See ``Sink.choose``: columns where batch files have the same ones."""
         return "columns" if self._declared.is_plain else "rows"
 
     def columns(self, stream: str) -> Any:
-        """See ``Batching.columns``."""
+        """See ``Sink.columns``."""
         return self._layout.arrow_schema
 
     def write(self, message: Message) -> None:
@@ -141,18 +139,6 @@ class ColumnsSink:
             parts = pa.Table.from_batches(parts).combine_chunks().to_batches()
         for batch in parts:
             self._give(batch)
-
-    def flush(self) -> None:
-        """Batches go on when they are large enough."""
-
-    def settle(self) -> None:
-        """Nothing has to be durable here."""
-
-    def tick(self) -> None:
-        """Nothing is due by age."""
-
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """No STATE goes out."""
 
     def close(self, *, complete: bool) -> None:
         """Hand on the rest. After an error the rows before it make no difference: the task has failed."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from burler.errors import UsageError
 from burler.lake.manifests import manifest
 from burler.singer.messages import Message, State
+from burler.sinks.base import Sink
 from burler.spark.streaming.note import Note, Stated, change_note, plain
 from burler.storage.base import Store
 
 
-class StateKeeper:
+class StateKeeper(Sink):
     """The sink behind the lake: notes each STATE with the commit up to which its rows are in the spool.
 
     A STATE comes here only when everything before it is committed, so the sequence read now covers it; rows that were
@@ -22,7 +22,6 @@ class StateKeeper:
     def __init__(self, store: Store, note: Note) -> None:
         self._store = store
         self._note = note
-        self._told: Callable[[dict[str, Any]], None] = lambda _state: None
         self._generation = next((one.generation for one in reversed(note.states) if one.sequence), None)
         self.state = note.newest
 
@@ -38,7 +37,8 @@ class StateKeeper:
         whole = plain(message.whole)
         self._note = change_note(self._store, self._lost, lambda note: note.add(self._stated(note, whole)))
         self.state = whole
-        self._told(message.whole)
+        if self._told is not None:
+            self._told(message.whole)
 
     def _stated(self, note: Note, whole: dict[str, Any]) -> Stated:
         place = spooled(self._store, note)
@@ -57,22 +57,6 @@ class StateKeeper:
             f"the spool {self._store.url} was removed or made anew while the tap was filling it.\nStart the query "
             "again with its checkpoint: the tap then goes on from the state in that, and no row is lost."
         )
-
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """See ``Sink.tell_states``."""
-        self._told = told
-
-    def flush(self) -> None:
-        """Nothing is held."""
-
-    def settle(self) -> None:
-        """Nothing is held."""
-
-    def tick(self) -> None:
-        """Nothing is due by age."""
-
-    def close(self, *, complete: bool) -> None:
-        """Nothing is open."""
 
 
 def spooled(store: Store, note: Note) -> tuple[str, str] | None:
