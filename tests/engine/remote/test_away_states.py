@@ -138,16 +138,17 @@ def test_times_rise_as_times():
 # ---- streams that come with others --------------------------------------------------------------------------
 
 
-def with_children(fail: bool = False) -> burler.Tap:
+def with_children(fail: bool = False, *, in_parts: bool) -> burler.Tap:
     tap = burler.tap("tap-family")
-    tap.partitions("parents")(lambda: [{"account": name} for name in "ab"])
+    if in_parts:
+        tap.partitions("parents")(lambda: [{"account": name} for name in "ab"])
     schema = {"properties": {"id": {"type": "integer"}, "account": {"type": "string"}}}
 
     @tap.sync("parents", key_properties="id", replication_key="id", schema=schema)
-    def parents(stream: Any, partition: dict[str, Any]) -> Any:
+    def parents(stream: Any) -> Any:
         for number in (1, 2, 3):
             if stream.bookmark is None or number >= stream.bookmark:
-                yield {"id": number, "account": partition["account"]}
+                yield {"id": number, "account": stream.partition["account"] if in_parts else "a"}
 
     @tap.sync("children", parent="parents", key_properties="id", schema=NUMBER)
     def children(parent: dict[str, Any]) -> Any:
@@ -160,9 +161,10 @@ def with_children(fail: bool = False) -> burler.Tap:
 
 @pytest.mark.parametrize("select", [None, "parents", "children"])
 @pytest.mark.parametrize("fail", [False, True])
-def test_substreams_come_with_their_parents_partition(select: str | None, fail: bool):
-    first = equal(with_children(fail), select=select)
-    equal(with_children(), select=select, state=first.state)
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_substreams_come_with_their_parents_part(select: str | None, fail: bool, in_parts: bool):
+    first = equal(with_children(fail, in_parts=in_parts), select=select)
+    equal(with_children(in_parts=in_parts), select=select, state=first.state)
 
 
 # ---- streams without partitions -----------------------------------------------------------------------------
