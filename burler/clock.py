@@ -25,11 +25,13 @@ class Ticker:
         tick: does it; raises nothing.
         seconds: between two ticks, at the most.
         due: when the next tick must not be late, by the clock's ``monotonic``; None: at no certain moment.
+        finishes: a tick that is under way at the end is waited for.
     """
 
     tick: Callable[[], None]
     seconds: float
     due: Callable[[], float | None] = lambda: None
+    finishes: bool = True
 
 
 class Clock:
@@ -76,9 +78,8 @@ class Clock:
         changed.wait(seconds)
 
     @contextlib.contextmanager
-    def ticking(self, ticker: Ticker, *, finishes: bool = True) -> Iterator[None]:
-        """While this is entered something ticks, in a thread of its own. ``finishes``: a tick that is under way at the
-        end is waited for."""
+    def ticking(self, ticker: Ticker) -> Iterator[None]:
+        """While this is entered something ticks, in a thread of its own."""
         over = threading.Event()
 
         def work() -> None:
@@ -91,7 +92,7 @@ class Clock:
             yield
         finally:
             over.set()
-            if finishes:
+            if ticker.finishes:
                 thread.join()
 
     def _until_due(self, ticker: Ticker) -> float:
@@ -193,7 +194,7 @@ class FakeClock(Clock):
             self._ticks.release()
 
     @contextlib.contextmanager
-    def ticking(self, ticker: Ticker, *, finishes: bool = True) -> Iterator[None]:
+    def ticking(self, ticker: Ticker) -> Iterator[None]:
         """While this is entered something ticks whenever somebody waits."""
         self._tickers.append(ticker)
         try:

@@ -116,13 +116,6 @@ class Tries:
         """A wait after so many failures, with full jitter."""
         return random.random() * min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** min(self.failures - 1, 20))
 
-    def begin_anew(self) -> bool:
-        """Whether the stream is to forget its bookmark instead of failing for good; once between two good rounds."""
-        if not self.settings.tail_full_table_on_failure or self.began_anew:
-            return False
-        self.failures, self.began_anew = 0, True
-        return True
-
 
 class Source:
     """A family of streams that is read again and again, named like its root.
@@ -207,11 +200,6 @@ class Schedule:
         self._told_late = False
         if settings.tail_rediscover_seconds is not None:
             self._discover_at = now + settings.tail_rediscover_seconds
-
-    @property
-    def pushes(self) -> bool:
-        """Whether any stream has a tail function."""
-        return any(source.pushes for source in self.sources.values())
 
     @property
     def planned(self) -> TailPlanned:
@@ -308,7 +296,8 @@ class Schedule:
         for good."""
         tries, most = source.tries, self._settings.tail_max_rounds
         wait = tries.failed(error)
-        if wait is None and tries.begin_anew():
+        if wait is None and self._settings.tail_full_table_on_failure and not tries.began_anew:
+            tries.failures, tries.began_anew = 0, True
             logger.warning(
                 "stream '%s': failed too often; it forgets its bookmark and begins anew (tail_full_table_on_failure)",
                 source.name,

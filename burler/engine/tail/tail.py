@@ -18,6 +18,7 @@ from typing import Any
 from burler import logs
 from burler.clock import Ticker
 from burler.context import Channel, call_bound
+from burler.declare.spec import UserFunction
 from burler.engine.catalog.plan import PlannedRun
 from burler.engine.run.signals import Stop
 from burler.engine.run.stop import Reason, StopToken
@@ -34,6 +35,7 @@ _CLOSE_SECONDS = 2.0  # for the client before, at a SIGHUP
 _LONG_SECONDS = 60.0  # a connection that held so long was a good one
 _PUSHED_SECONDS, _POLLED_SECONDS = 0.05, 0.2  # rows whose function blocks wait no longer
 _SECOND = 1.0
+_END = object()
 
 
 def run_tail(run: Run) -> SyncResult:
@@ -71,8 +73,8 @@ class _Tails:
         if schedule.is_over():
             stopper.end()
         with contextlib.ExitStack() as stack:
-            for ticker, finishes in self._tickers():
-                stack.enter_context(run.clock.ticking(ticker, finishes=finishes))
+            for ticker in self._tickers():
+                stack.enter_context(run.clock.ticking(ticker))
             while not stopper.requested:
                 self._left = Tail(run, schedule, result, stopper.until_hangup).run()
                 if not stopper.requested:
@@ -121,14 +123,14 @@ class _Tails:
 
     # ---- what is due by time -----------------------------------------------------------------------------
 
-    def _tickers(self) -> tuple[tuple[Ticker, bool], ...]:
-        """With each, whether it is waited for at the end: not for whoever reads stderr."""
+    def _tickers(self) -> tuple[Ticker, ...]:
         age = self._settings.page_max_age_seconds
-        often = min(age, _PUSHED_SECONDS if self._schedule.pushes else _POLLED_SECONDS)
+        pushes = any(source.pushes for source in self._schedule.sources.values())
         return (
-            (Ticker(self._hand_on_if_due, often, self._due), True),
-            (Ticker(partial(self._run.beside, self._look), min(age, _SECOND)), True),
-            (Ticker(lambda: self._run.events.tell(Tick()), _SECOND), False),
+            Ticker(self._hand_on_if_due, min(age, _PUSHED_SECONDS if pushes else _POLLED_SECONDS), self._due),
+            Ticker(partial(self._run.beside, self._look), min(age, _SECOND)),
+            # Whoever reads stderr may be slow.
+            Ticker(lambda: self._run.events.tell(Tick()), _SECOND, finishes=False),
         )
 
     def _due(self) -> float | None:
@@ -384,73 +386,56 @@ class Tail:
     # ---- wake functions: each thing that one yields makes its stream be polled at once -----------------
 
     def _listen_to(self, source: Source) -> None:
-        if source.planned.spec.wake is not None:
-            self._start(partial(self._listen, source))
+        if (function := source.planned.spec.wake) is not None:
+            self._start(partial(self._listen, source, function))
 
-    def _listen(self, source: Source) -> None:
+    def _listen(self, source: Source, function: UserFunction) -> None:
         """Run a stream's wake function, again and again. Where it fails, the polling interval is what is left, so it
         is tried again for ever."""
         tries = Tries(self._settings)
         while not self._stop.reason and source.due is not None:
+            wait = source.interval_seconds
             try:
-                self._listen_once(source, tries)
-                wait = source.interval_seconds
+                self._listen_once(source, function, tries)
             except (Exception, SystemExit) as error:
                 if self._stop.reason:
                     return
                 tries.failed(error)
-                wait = tries.wait_seconds()
-                logger.warning(
-                    "stream '%s': its wake function failed; it is polled all the same, and listened to again in "
-                    "%.1f s: %s",
-                    source.name,
-                    wait,
-                    logs.short(error),
-                )
-            _pause(self._run, self._stop, wait)
+                wait, what = tries.wait_seconds(), "its wake function failed; it is polled all the same"
+                told = logs.short(error)
+                logger.warning("stream '%s': %s, and listened to again in %.1f s: %s", source.name, what, wait, told)
+            self._pause(wait)
 
-    def _listen_once(self, source: Source, tries: Tries) -> None:
-        run, session, function, held = self._run, self._run.session, source.planned.spec.wake, contextlib.ExitStack()
-        assert function is not None
-        stream = session.describing(source.name)
-        stream._channel = _WakeChannel(run, self._stop)
-        clock = run.clock.beside
-        begun = clock.monotonic()
+    def _listen_once(self, source: Source, function: UserFunction, tries: Tries) -> None:
+        session, clock = self._run.session, self._run.clock.beside
+        stream, begun = session.describing(source.name), clock.monotonic()
+        stream._channel = _WakeChannel(self._pause, self._stop)
+        with contextlib.ExitStack() as held:
 
-        def client() -> Any:
-            number, made = session.clients.get()
-            held.enter_context(session.clients.held(number))
-            return made
+            def client() -> Any:
+                number, made = session.clients.get()
+                held.enter_context(session.clients.held(number))
+                return made
 
-        stream._client = client
-        given = session.given(stream=lambda: stream, client=client)
-        items: Any = None
-        try:
+            stream._client = client
+            given = session.given(stream=lambda: stream, client=client)
             items = call_bound(stream, lambda: iter(session.invoke(function, given, stream=source.name)))
-            while not self._stop.reason:
-                try:
-                    call_bound(stream, lambda: next(items))
-                except StopIteration:
-                    return
-                if clock.monotonic() - begun > source.interval_seconds:
-                    tries.good()  # it was connected and has worked
-                self._schedule.wake(source, self._now(), self._busy)
-        finally:
-            if items is not None:
-                items.close()
-            held.close()
+            with contextlib.closing(items):
+                while not self._stop.reason and call_bound(stream, lambda: next(items, _END)) is not _END:
+                    if clock.monotonic() - begun > source.interval_seconds:
+                        tries.good()  # it was connected and has worked
+                    self._schedule.wake(source, self._now(), self._busy)
 
-
-def _pause(run: Run, stop: StopToken, seconds: float) -> None:
-    """Let time pass beside the polls."""
-    run.pause(seconds, lambda: bool(stop.reason), clock=run.clock.beside)
+    def _pause(self, seconds: float) -> None:
+        """Let time pass beside the polls."""
+        self._run.pause(seconds, lambda: bool(self._stop.reason), clock=self._run.clock.beside)
 
 
 class _WakeChannel(Channel):
     """What ``stream`` offers in a wake function: whether to end, and a sleep that ends with it."""
 
-    def __init__(self, run: Run, stop: StopToken) -> None:
-        self._run, self._stop = run, stop
+    def __init__(self, pause: Callable[[float], None], stop: StopToken) -> None:
+        self._pause, self._stop = pause, stop
 
     def stopping(self) -> bool:
         """Whether the function is to come to its end."""
@@ -458,5 +443,5 @@ class _WakeChannel(Channel):
 
     def wait(self, seconds: float) -> bool:
         """Sleep no longer than until then."""
-        _pause(self._run, self._stop, seconds)
+        self._pause(seconds)
         return self.stopping()
