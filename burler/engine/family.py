@@ -24,6 +24,10 @@ class Family:
         tables: those that are wanted and send versions.
         lookbacks: how far before its bookmark a stream begins.
         rollups: those that are wanted and make the root begin where they stand.
+        givers: the stream whose function yields a stream's rows: itself, or the one that emits it.
+        called: those whose functions run. has_children: whether any of them is called for rows of a parent.
+        emits: of those that are called, the streams whose rows each one's function yields.
+        asks_children: those whose bookmark function wants to know what came below a row.
     """
 
     root: str
@@ -38,6 +42,11 @@ class Family:
     tables: frozenset[str] = frozenset()
     lookbacks: Mapping[str, float | dt.timedelta] = field(default_factory=dict)
     rollups: frozenset[str] = frozenset()
+    givers: Mapping[str, str] = field(default_factory=dict)
+    called: tuple[str, ...] = ()
+    has_children: bool = False
+    emits: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    asks_children: frozenset[str] = frozenset()
 
     @property
     def key(self) -> str | None:
@@ -48,6 +57,16 @@ class Family:
     def key_format(self) -> str | None:
         """What the schema says of the root's bookmark, where that is text."""
         return self.key_formats.get(self.root)
+
+    def rank(self, name: str) -> int:
+        """Where rows of a stream stand in a page: a function's own rows first, parents before children, since those
+        may refer to them."""
+        above = self.above.get(name)
+        return len(above) if above is not None else len(self.names)
+
+    def is_substream(self, name: str) -> bool:
+        """Whether a stream's rows come from a function that is called for rows of a parent."""
+        return name in self.substreams
 
     def below(self, name: str) -> set[str]:
         """A stream, and all that hang on it."""

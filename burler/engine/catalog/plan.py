@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+from burler.declare.checks import line_of
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.engine.catalog import user_catalog
 from burler.engine.catalog.discovery import Discovery
+from burler.engine.family import Family
 from burler.errors import CatalogError, DeclarationError
 from burler.singer import metadata as md
 from burler.singer import state as st
@@ -112,12 +115,13 @@ class PlannedStream:
         return "none"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlannedRun:
     """One sync function to run, and the selected streams that its rows belong to (itself first).
 
     ``specs``: all streams that come in its run, selected or not, as they are declared.
     ``pushes``: the function goes on giving rows for ever; ``first`` is then the sync function that it may call itself.
+    ``unseen``: the schema of whole rows of a root that is called for its substreams alone.
     """
 
     spec: StreamSpec
@@ -125,13 +129,70 @@ class PlannedRun:
     specs: Mapping[str, StreamSpec] = field(repr=False)
     pushes: bool = False
     first: UserFunction | None = None
+    unseen: Mapping[str, Any] | None = field(default=None, repr=False)
 
+    @property
+    def root(self) -> str:
+        """The stream whose function is called first."""
+        return self.spec.tap_stream_id
+
+    @functools.cached_property
+    def by_name(self) -> dict[str, PlannedStream]:
+        """The selected streams."""
+        return {stream.tap_stream_id: stream for stream in self.streams}
+
+    @functools.cached_property
+    def family(self) -> Family:
+        """What holds of its streams, as plain data."""
+        root, specs, planned = self.root, self.specs, self.by_name
+        above = {name: tuple(one.tap_stream_id for one in line_of(spec, specs)) for name, spec in specs.items()}
+        wanted = {root, *(name for selected in planned for name in above[selected])}
+        called = tuple(name for name, spec in specs.items() if name in wanted and spec.sync is not None)
+        givers = {name: spec.emitted_by or name for name, spec in specs.items()}
+        bookmarks = {name: one.spec.bookmark for name, one in planned.items() if one.spec.bookmark is not None}
+        return Family(
+            root=root,
+            names=tuple(specs),
+            selected=frozenset(planned),
+            above=above,
+            substreams=frozenset(name for name in specs if any(specs[one].parent for one in above[name])),
+            has_substreams=any(spec.parent for spec in specs.values()),
+            keys={name: (planned.get(name) or spec).bookmark_key for name, spec in specs.items()},
+            key_formats={name: self._key_format(name) for name in {*planned, root}},
+            resume_key=planned[root].resume_key if root in planned else None,
+            tables=frozenset(name for name, one in planned.items() if one.versions),
+            lookbacks={name: spec.lookback for name, spec in specs.items() if spec.lookback is not None},
+            rollups=frozenset(name for name, one in planned.items() if one.spec.rollup),
+            givers=givers,
+            called=called,
+            has_children=any(specs[name].parent for name in called),
+            emits={name: frozenset(one for one in specs if givers[one] == name) for name in called},
+            asks_children=frozenset(name for name, function in bookmarks.items() if "children" in function.names),
+        )
+
+    def _key_format(self, name: str) -> str | None:
+        planned = self.by_name.get(name)
+        if planned is None:
+            key = self.spec.replication_key
+            return key_format(self.unseen, key) if self.unseen is not None and key is not None else None
+        saved = planned.resume_key or planned.bookmark_key
+        return planned.key_format(saved) if saved is not None else None
+
+    def asks_for(self, parameter: str) -> bool:
+        """Whether a function of its streams asks for a parameter of that name."""
+        specs = self.specs.values()
+        functions = [(spec.sync, spec.tail, spec.bookmark, spec.post_transform, spec.partitions) for spec in specs]
+        setups = [spec.retry.setup for spec in specs if spec.retry is not None]
+        every = [*(one for some in functions for one in some), *setups]
+        return any(parameter in function.names for function in every if function is not None)
+
+    @functools.cached_property
     def pushing(self) -> PlannedRun:
         """The run of the stream's tail function, which stands in the place of its sync function."""
         spec = replace(self.spec, sync=self.spec.tail, resumable_by=None)
         name = spec.tap_stream_id
         streams = tuple(replace(one, spec=spec) if one.tap_stream_id == name else one for one in self.streams)
-        return PlannedRun(spec, streams, {**self.specs, name: spec}, pushes=True, first=self.spec.sync)
+        return PlannedRun(spec, streams, {**self.specs, name: spec}, True, self.spec.sync, self.unseen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +264,8 @@ def make_plan(
             logger.warning("stream '%s': has a tail function alone; it comes in a tail run only (--tail)", name)
         elif streams and (spec.sync or spec.tail) is not None:
             streams.sort(key=lambda stream: stream.tap_stream_id != name)
-            runs.append(PlannedRun(spec, tuple(streams), family))
+            unseen = None if streams[0].tap_stream_id == name or name not in entries else entries[name].schema
+            runs.append(PlannedRun(spec, tuple(streams), family, unseen=unseen))
     return Plan(tuple(runs), specs, given or own)
 
 

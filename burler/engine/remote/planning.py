@@ -20,10 +20,9 @@ from burler.engine.family import Family
 from burler.engine.remote.parts import Part, PartEnd, PartError, Shared, as_errors
 from burler.engine.run.calls import Calls
 from burler.engine.run.failures import Retries
-from burler.engine.run.line import Line
 from burler.engine.run.partitions import PartitionsFunction
 from burler.engine.session import open_session
-from burler.engine.state.ledger import FamilyState, Ledger
+from burler.engine.state.ledger import FamilyState, Ledger, saved_of
 from burler.engine.state.progress import Partition
 from burler.engine.writer.versions import next_version
 from burler.engine.writer.writer import schema_of
@@ -98,17 +97,16 @@ class Planning:
         if spec.acknowledge is not None:
             logger.warning("stream '%s': its acknowledge function is not called where its parts run elsewhere", stream)
         with self._lock:
-            line = Line(planned, self.plan.catalog)
-            saved = line.saved_in(self._ledger, start_date=settings.start_date)
+            saved = saved_of(planned, self._ledger, settings.start_date)
             if settings.ignore_source_state:
                 saved.forget_sources()
-            shared = Shared(line.family, order=saved.order, asks_state=line.asks_for("state"))
+            shared = Shared(planned.family, order=saved.order, asks_state=planned.asks_for("state"))
             if spec.partitions is None:
                 return [Part(stream, Partition(), 1, shared)]
             now = self._clock.now()
             calls = Calls(
                 session,
-                line,
+                planned,
                 saved,
                 catalog=self.plan.catalog,
                 settings=settings,

@@ -15,7 +15,7 @@ from burler.call import Given
 from burler.context import StreamRun
 from burler.declare.spec import StreamSpec
 from burler.declare.strategies import Manual
-from burler.engine.run.line import Line
+from burler.engine.catalog.plan import PlannedRun
 from burler.engine.session import Session
 from burler.engine.state.ledger import FamilyState, Start
 from burler.engine.state.progress import Partition
@@ -43,7 +43,7 @@ class Calls:
     def __init__(
         self,
         session: Session,
-        line: Line,
+        planned: PlannedRun,
         saved: FamilyState,
         *,
         catalog: Catalog,
@@ -53,7 +53,8 @@ class Calls:
         tailing: bool = False,
         ignores_sources: bool = False,
     ) -> None:
-        self.session, self.line, self.saved, self.began = session, line, saved, began
+        self.session, self.planned, self.saved, self.began = session, planned, saved, began
+        self.family = planned.family
         self._catalog, self._start_date, self._client = catalog, settings.start_date, client
         self._tailing, self._ignores_sources = tailing, ignores_sources
         self.tallies: dict[str, Tally] = defaultdict(Tally)
@@ -62,7 +63,7 @@ class Calls:
 
     def note_state(self, state: Mapping[str, Any]) -> None:
         """The run begins with this state, for functions that ask for it."""
-        if self.line.asks_for("state"):
+        if self.planned.asks_for("state"):
             self._state = msgspec.json.encode(state)
 
     @functools.cached_property
@@ -84,8 +85,8 @@ class Calls:
     @functools.cached_property
     def whole(self) -> StreamRun:
         """``stream`` of the partitions function: the stream as a whole."""
-        name = self.line.root
-        planned, spec, saved = self.line.planned.get(name), self.line.specs[name], self.saved.flat.get(name)
+        name = self.family.root
+        planned, spec, saved = self.planned.by_name.get(name), self.planned.spec, self.saved.flat.get(name)
         first = self._start_date if planned is None else planned.first_bookmark(self._start_date)
         keeps_one = (spec if planned is None else planned).bookmark_key is not None
         run: StreamRun = self._made(spec)(bookmark=saved if saved is not None or not keeps_one else first)
@@ -105,28 +106,28 @@ class Calls:
 
     def _in_any_task(self, spec: StreamSpec) -> Callable[..., StreamRun]:
         """What is the same in all of them."""
-        line, name = self.line, spec.tap_stream_id
-        planned, entry = line.planned.get(name), self._catalog.entries.get(name)
+        streams, name = self.planned.by_name, spec.tap_stream_id
+        planned, entry = streams.get(name), self._catalog.entries.get(name)
         run = self._made(
             spec,
-            schemas=line.schemas,
+            schemas={one: stream.schema for one, stream in streams.items()},
             in_parts=spec.parent is not None,
             manual=isinstance(spec.strategy, Manual),
             resumable_by=planned.resume_key if planned else None,
-            sends_versions=any(one.versions for one in line.planned.values()),
+            sends_versions=any(one.versions for one in streams.values()),
             tailing=self._tailing,
         )
         return run if planned or not entry else functools.partial(run, metadata=entry.metadata)
 
     def _made(self, spec: StreamSpec, **more: Any) -> Callable[..., StreamRun]:
         name = spec.tap_stream_id
-        planned = self.line.planned.get(name)
+        planned = self.planned.by_name.get(name)
         said = planned or spec
         return functools.partial(
             StreamRun,
             self.session.app.tap,
             name,
-            selected=self.line.selected,
+            selected=self.family.selected,
             schema=planned.schema if planned else None,
             metadata=planned.metadata if planned else None,
             config=self.session.config,
@@ -146,7 +147,7 @@ class Calls:
     def _sources(self, spec: StreamSpec, saved: Any, *, in_partition: bool) -> SourceStates:
         """The source states of a stream, or of one of its partitions, as the state has them (``saved``)."""
         name = spec.tap_stream_id
-        planned = self.line.planned.get(name)
+        planned = self.planned.by_name.get(name)
         parts_of_a_table = in_partition and planned is not None and planned.versions
         return SourceStates(
             name,
@@ -168,7 +169,7 @@ class Calls:
         hashes. A field or a substream more, and the source has to be read again."""
         from burler.lake.canonical import schema_hash, schema_line  # taps without source states load nothing of it
 
-        streams = [planned for _name, planned in sorted(self.line.planned.items())]
+        streams = [planned for _name, planned in sorted(self.planned.by_name.items())]
         hashes = [schema_hash(schema_line(schema_of(planned))) for planned in streams]
         return hashes[0] if len(hashes) == 1 else schema_hash("".join(hashes).encode())
 

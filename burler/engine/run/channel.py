@@ -85,7 +85,7 @@ class WorkerChannel(Channel):
 
     def state_set(self, stream: str) -> None:
         """What a tail function says of its position counts from here on: behind it, nothing may come for hours."""
-        if self._task.pushes and self._worker.task is self._task and not self._task.line.has_children:
+        if self._task.pushes and self._worker.task is self._task and not self._task.family.has_children:
             self._worker.act(self._task, lambda: self._task.keep_states(self._task.states()))
 
     def catch_up(self, stream: str) -> Iterator[Any]:

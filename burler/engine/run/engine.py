@@ -13,9 +13,9 @@ import msgspec
 from burler.clock import Clock
 from burler.engine.acknowledge import Acknowledgements
 from burler.engine.catalog.plan import Plan, PlannedStream
+from burler.engine.family import Family
 from burler.engine.run.failures import Failures
 from burler.engine.run.guarded import GuardedSink
-from burler.engine.run.line import Line
 from burler.engine.run.partitions import GivenPartition
 from burler.engine.run.signals import Stopper
 from burler.engine.run.stop import Reason
@@ -36,7 +36,7 @@ class Running(Protocol):
     """What the engine knows of a family of streams that is being read."""
 
     at: str
-    line: Line
+    family: Family
     failures: Failures
     client_numbers: set[int]
 
@@ -134,7 +134,7 @@ class Engine:
 
     def client_of(self, stream: str) -> tuple[int, Any]:
         """The client that a stream's round began with, while it runs, and its number: its functions have one."""
-        run = next((run for run in tuple(self.running) if stream in run.line.names), None)
+        run = next((run for run in tuple(self.running) if stream in run.family.names), None)
         if run is None or not run.client_numbers:
             return self.session.clients.get()
         return self.session.clients.numbered(min(tuple(run.client_numbers)))
@@ -147,7 +147,7 @@ class Engine:
     def stream_failed(self, name: str, error: StreamError) -> None:
         """A function of a stream's failed that is not called in its own run: for an acknowledgement."""
         with self.lock:
-            run = next((run for run in self.running if name in run.line.names), None)
+            run = next((run for run in self.running if name in run.family.names), None)
             if run is not None:
                 run.failures.end_of(name, error)
             else:

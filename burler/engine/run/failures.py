@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from burler.declare.spec import StreamSpec
-from burler.engine.run.line import Line
+from burler.engine.family import Family
 from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.task import Task
 from burler.errors import Failure, PartialError, StreamError
@@ -30,9 +30,13 @@ class Failures:
         open_tasks: whose rows may be out; whoever drives them keeps the list.
     """
 
-    def __init__(self, line: Line, *, most: int, events: Events, stop: StopToken, open_tasks: list[Task]) -> None:
-        self._line, self._most, self._events, self._open_tasks = line, most, events, open_tasks
+    def __init__(self, family: Family, *, most: int, events: Events, stop: StopToken, open_tasks: list[Task]) -> None:
+        self._family, self._most, self._events, self._open_tasks = family, most, events, open_tasks
         self._stop = stop
+        self.closed: set[str] = set()
+        """Substreams whose functions are called no more: a row of them did not fit, too many calls failed."""
+        self.dropped: set[str] = set()
+        """Those of which rows that are still on the way don't go out either."""
         self.error: BaseException | None = None
         self._ended: dict[str, BaseException] = {}
         self._parts: dict[str, list[Failure]] = {}
@@ -54,38 +58,38 @@ class Failures:
             whole = [Failure(name, "its end", error), *parts] if parts else []
             found[name] = PartialError(name, whole) if whole else error
         if self.error is not None:
-            found[self._line.root] = self.error
+            found[self._family.root] = self.error
         return found
 
     def behind(self) -> set[str]:
         """The streams of which rows are missing."""
-        return set(self._line.names) if self.error is not None else self._behind
+        return set(self._family.names) if self.error is not None else self._behind
 
     def end(self, error: BaseException) -> None:
         """The stream can't go on."""
         if self.error is None:
             self.error = error
-            self._events.tell(Failed(self._line.root, None, error))
+            self._events.tell(Failed(self._family.root, None, error))
         self._stop.stop(Reason.ENDED)
 
     def end_of(self, name: str, error: BaseException) -> None:
-        """A stream of the line can't go on; a substream ends alone."""
-        if self._line.is_substream(name):
+        """A stream of the family can't go on; a substream ends alone."""
+        if self._family.is_substream(name):
             self.of_substream(name, error)
         else:
             self.end(error)
 
     def of_partition(self, where: str, error: BaseException) -> None:
         """A partition has failed, perhaps before it began."""
-        self._behind |= set(self._line.names)
-        if self._part(self._line.root, where, error):
-            self.end(self._too_many(self._line.root, error))
+        self._behind |= set(self._family.names)
+        if self._part(self._family.root, where, error):
+            self.end(self._too_many(self._family.root, error))
 
     def of_partitions(self, why: str) -> None:
         """The partitions function has ended, and its source said that there is more: partitions may be missing."""
         if why:
-            self._behind |= set(self._line.names)
-            self.incomplete[self._line.root] = why
+            self._behind |= set(self._family.names)
+            self.incomplete[self._family.root] = why
 
     def of_task(self, task: Task) -> None:
         """Take over what a task that has ended lacks."""
@@ -113,11 +117,11 @@ class Failures:
     def of_substream(self, stream: str, error: BaseException) -> None:
         """A substream has ended: a row of it did not fit, or too many calls have failed. Nothing more of it comes, in
         no task, so no bookmark passes what is still to come."""
-        line = self._line
-        ended = line.giver(stream)
+        family = self._family
+        ended = family.givers[stream]
         self._ended.setdefault(stream, error)
-        line.closed |= line.below(ended)
-        line.dropped |= line.below(ended)
+        self.closed |= family.below(ended)
+        self.dropped |= family.below(ended)
         self._streams_ended.append(ended)
         for task in self._open_tasks:
             task.miss(ended, None)

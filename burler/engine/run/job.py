@@ -12,13 +12,13 @@ from burler.engine.catalog.plan import PlannedRun, PlannedStream
 from burler.engine.run.calls import Calls
 from burler.engine.run.engine import Engine
 from burler.engine.run.failures import Failures, Retries
-from burler.engine.run.line import Line
 from burler.engine.run.partitions import Partitions, PartitionsFunction
 from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.task import Task
+from burler.engine.state.ledger import saved_of
 from burler.engine.state.progress import Partition
 from burler.engine.tail.memory import Memory, recurring
-from burler.engine.writer.writer import StreamWriter
+from burler.engine.writer.writer import StreamWriter, UnseenKey
 from burler.errors import StreamError
 from burler.events import FamilyBegan, FamilyEnded, Incomplete, Page, Status, StreamEnded
 from burler.logs import short
@@ -60,9 +60,12 @@ class Job:
         self.spec = planned.spec
         self.name = self.at = planned.spec.tap_stream_id
         self.place = self.spec.sync.place if self.spec.sync is not None else self.spec.place
-        self.line = Line(planned, engine.plan.catalog)
+        self.planned, self.family = planned, planned.family
+        self.unseen = None
+        if planned.unseen is not None and self.spec.replication_key is not None:
+            self.unseen = UnseenKey(self.name, self.spec.replication_key, planned.unseen)
         settings, self._begun = engine.settings, engine.clock.monotonic()
-        self.saved = self.line.saved_in(engine.ledger, start_date=settings.start_date, is_part=engine.part is not None)
+        self.saved = saved_of(planned, engine.ledger, settings.start_date, is_part=engine.part is not None)
         self._forgot = self.saved.forgot
         # Everything is fetched: once; the further rounds of a tail ask for what has changed.
         ignores_sources = settings.ignore_source_state and (memory is None or memory.rounds == 1)
@@ -70,7 +73,7 @@ class Job:
             self._forgot |= self.saved.forget_sources()
         self.calls = Calls(
             engine.session,
-            self.line,
+            planned,
             self.saved,
             catalog=engine.plan.catalog,
             settings=settings,
@@ -79,14 +82,14 @@ class Job:
             tailing=memory is not None,
             ignores_sources=ignores_sources or engine.limit is not None,  # up to a limit it is there to show rows
         )
-        self.writers = {stream.tap_stream_id: self._writer(planned, stream) for stream in planned.streams}
+        self.writers = {stream.tap_stream_id: self._writer(stream) for stream in planned.streams}
         if self.pushes:
             for writer in self.writers.values():
                 writer.versions.keep()  # its rows belong to the table as it stands
         self.tallies, self.own_run = self.calls.tallies, self.calls.whole
         self.open_tasks: list[Task] = []
         self.failures = Failures(
-            self.line, most=settings.max_failures, events=engine.events, stop=stop, open_tasks=self.open_tasks
+            self.family, most=settings.max_failures, events=engine.events, stop=stop, open_tasks=self.open_tasks
         )
         self.retries = Retries(engine.session.invoke)
         self.saved_by_hand = self._source_changed = False
@@ -97,12 +100,12 @@ class Job:
         self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
         self.whole_pages = isinstance(self.spec.strategy, OnPage)
         self.partitions = self._partitions()
-        root = self.line.planned.get(self.name)
+        root = self.planned.by_name.get(self.name)
         self.resumable = root is not None and root.resume_key is not None
         specs = [stream.spec for stream in planned.streams]
         self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
 
-    def _writer(self, run: PlannedRun, stream: PlannedStream) -> StreamWriter:
+    def _writer(self, stream: PlannedStream) -> StreamWriter:
         """The writer of a stream: a new one, or the one of the rounds before."""
         engine, name, interrupted = self.engine, stream.tap_stream_id, self.saved.interrupted
         known = self.memory.writers if self.memory is not None else {}
@@ -120,7 +123,7 @@ class Job:
             stream,
             self.saved,
             interrupted_version=interrupted.versions.get(name) if interrupted else None,
-            recurring=recurring(run, self.line.family, name) if self.memory is not None else None,
+            recurring=recurring(self.planned, name) if self.memory is not None else None,
         )
         return known[name]
 
@@ -153,7 +156,7 @@ class Job:
 
     @property
     def rows(self) -> int:
-        """Rows that are out, of all streams of the line."""
+        """Rows that are out, of all streams of the family."""
         return sum(writer.rows for writer in self.writers.values())
 
     @property
@@ -170,7 +173,7 @@ class Job:
         for writer in self.writers.values():
             writer.open()
         engine.running.append(self)
-        if self.line.asks_for("state"):
+        if self.planned.asks_for("state"):
             engine.note_syncing()
             self.calls.note_state(engine.state)
         if self._forgot:
@@ -249,7 +252,7 @@ class Job:
         if isinstance(strategy, EveryN):
             # A STATE whose line is big may be put off: pages go on being cut where one might be due.
             left = strategy.count - self.since_rows % strategy.count
-            if len(self.line.names) > 1:
+            if len(self.family.names) > 1:
                 # Where rows of several streams come mixed, the exact count is not worth ever smaller pages.
                 left = max(left, strategy.count // 10)
             most = max(1, min(most, left))
@@ -362,7 +365,7 @@ class Job:
 
     def _tell_incomplete(self, name: str, why: str) -> None:
         """What does not happen since rows of a stream may be missing; nothing where all happens."""
-        line, below, held = self.line, self.line.below(name), []
+        family, below, held = self.family, self.family.below(name), []
         writers = [writer for one, writer in self.writers.items() if one in below]
         planned = [
             one.planned.stream
@@ -374,11 +377,11 @@ class Job:
             held.append(
                 f"No ACTIVATE_VERSION of {tables} follows, so that targets drop none for those that did not come."
             )
-        own = line.planned.get(line.root)
+        own = self.planned.by_name.get(family.root)
         if own is None or own.replication_method == FULL_TABLE:
             pass
-        elif line.is_substream(name):
-            held.append(f"The bookmark of '{line.root}' does not pass the rows for which it may be.")
+        elif family.is_substream(name):
+            held.append(f"The bookmark of '{family.root}' does not pass the rows for which it may be.")
         elif own.bookmark_key is None:
             held.append("What its function puts into stream.state at the end is not saved.")
         elif own.order != "asc" and not isinstance(own.spec.strategy, Manual) and not self.own_run._incomplete:
@@ -387,7 +390,7 @@ class Job:
             where = f"at {at}" if self.spec.partitions is None else "where it was in partitions that may be"
             held.append(f"Its bookmark stays {where}: the next run reads the same again.")
         if held:
-            self.engine.events.tell(Incomplete(name, why, frozenset({*below, line.root}), tuple(held)))
+            self.engine.events.tell(Incomplete(name, why, frozenset({*below, family.root}), tuple(held)))
 
     # ---- STATE -----------------------------------------------------------------------------------------
 

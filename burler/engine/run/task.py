@@ -122,9 +122,9 @@ class Task:
 
     def __init__(self, calls: Calls, writers: Mapping[str, StreamWriter], partition: Partition) -> None:
         self._calls = calls
-        self.line = calls.line
+        self.family, self.planned = calls.family, calls.planned
         self.writers = writers
-        self.pushes = calls.line.pushes
+        self.pushes = calls.planned.pushes
         self.partition = partition
         self.key = partition.key
         self.error: BaseException | None = None
@@ -138,7 +138,7 @@ class Task:
         self.source_changed = False  # its source states are others than those that were saved
         self._caught_up = False
         self.pending: list[Callable[[], None]] = []
-        self.range = KeyRange(calls.line.textual(calls.line.root))  # of the key of its rows, where partitions rise
+        self.range = KeyRange(calls.family.key_format)  # of the key of its rows, where partitions rise
         self.has_emitted = False
         # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
         self.emitted: dict[str, list[tuple[str, Row]]] = {}
@@ -147,15 +147,15 @@ class Task:
         self.asked: list[tuple[str, Row, dict[str, Any]]] = []  # parents' rows, with what came for each
         self._givens: dict[str, Given] = {}
         self.start = calls.saved.start(partition.key)
-        self.members: dict[str, Member] = {name: self._member(self.line.spec(name)) for name in self.line.called}
+        self.members: dict[str, Member] = {name: self._member(self.planned.specs[name]) for name in self.family.called}
         self.children: dict[str, list[Member]] = {}
         """The members that are called for rows of a stream."""
         for member in self.members.values():
-            above = self.line.spec(member.name).parent
+            above = self.planned.specs[member.name].parent
             if above is not None:
                 siblings = self.children.setdefault(above, [])
                 siblings.append(member)
-                self.members[self.line.giver(above)].children[above] = siblings
+                self.members[self.family.givers[above]].children[above] = siblings
         self.trackers = _trackers(calls, self.start)
         self._original = self.states()
         self.safe_states: dict[str, Any] = msgspec.json.decode(self._original.positions)
@@ -166,7 +166,7 @@ class Task:
     @property
     def root(self) -> Member:
         """The member whose function is called first."""
-        return self.members[self.line.root]
+        return self.members[self.family.root]
 
     def attach(self, channel: Channel) -> None:
         """Say where what its functions emit beside their rows goes."""
@@ -205,25 +205,26 @@ class Task:
     def _member(self, spec: StreamSpec) -> Member:
         name = spec.tap_stream_id
         assert spec.sync is not None
-        run, line = self._calls.stream(spec, self.start, self.partition), self.line
+        run, names = self._calls.stream(spec, self.start, self.partition), self.family.emits[name]
         given = self._calls.given(run)
-        return Member(name, spec.sync, run, given, names=line.emits[name], records_paths=line.paths[name])
+        paths = {one: self.planned.specs[one].records_path for one in names}
+        return Member(name, spec.sync, run, given, names=names, records_paths=paths)
 
     def given_to(self, name: str) -> Given:
         """What functions of a stream's rows (bookmark, post_transform) may ask for: its own ``stream``, also if another
         function yields its rows."""
         if name not in self._givens:
-            giver = self.line.giver(name)
+            giver = self.family.givers[name]
             if giver == name:
                 self._givens[name] = self.members[name].given
             else:
-                run = self._calls.stream(self.line.spec(name), self.start, self.partition)
+                run = self._calls.stream(self.planned.specs[name], self.start, self.partition)
                 self._givens[name] = self._calls.given(run)
         return self._givens[name]
 
     def take_files(self, stream: str | None, files: Any) -> Any:
         """Files that the root's function yields, for its own stream or another; see ``StreamWriter.take_files``."""
-        name = stream or self.line.root
+        name = stream or self.family.root
         writer = self.writers.get(name)
         if writer is None:
             return files  # of a stream that is not selected, or not declared: whoever writes says so
@@ -233,7 +234,7 @@ class Task:
         """Files that go on stand in the page. Where the author's word alone moves the bookmark, the one that was said
         for them is saved behind them."""
         if files.bookmark is not msgspec.UNSET:
-            run = self.given_to(stream or self.line.root)["stream"]()
+            run = self.given_to(stream or self.family.root)["stream"]()
             if run.manual:
                 run.save_bookmark(files.bookmark)
 
@@ -241,7 +242,7 @@ class Task:
 
     @property
     def _overlaps(self) -> bool:
-        return self.line.spec(self.line.root).overlap
+        return self.planned.specs[self.family.root].overlap
 
     def catch_up(self, stream: str, caught_up: Callable[[], None]) -> Iterator[Any]:
         """What the sync function of the root gives, in its tail function. Of a full table it is a whole version.
@@ -252,7 +253,7 @@ class Task:
         Raises:
             StreamError: the tail function is not declared so, or has asked for it before.
         """
-        root, first = self.root, self.line.first
+        root, first = self.root, self.planned.first
         if first is None or stream != root.name or not self._overlaps or self._caught_up:
             raise StreamError(
                 stream,
@@ -263,7 +264,7 @@ class Task:
         return self._batch(first, caught_up)
 
     def _batch(self, first: UserFunction, caught_up: Callable[[], None]) -> Iterator[Any]:
-        root, planned = self.root, self.line.planned.get(self.line.root)
+        root, planned = self.root, self.planned.by_name.get(self.family.root)
         whole = root.run.full_table() if planned is not None and planned.versions else contextlib.nullcontext()
         with whole:
             given = self._calls.session.invoke(first, root.given, stream=root.name)
@@ -340,13 +341,13 @@ class Task:
             self.pending.append(functools.partial(tracker.observe, keys))
         else:
             tracker.observe(keys)
-        if name == self.line.root and self.line.spec(name).partition_order == "asc":
+        if name == self.family.root and self.planned.specs[name].partition_order == "asc":
             self.range.add(keys)
 
     def _waits(self, name: str) -> bool:
         """Whether rows of a stream count only once what belongs to them is out: those of parents, and of the root,
         whose bookmark speaks for all that comes in its run."""
-        return name in self.children or (self.line.has_children and name == self.line.root)
+        return name in self.children or (self.family.has_children and name == self.family.root)
 
     def release(self, states: Snapshot) -> None:
         """What belongs to all rows so far is out."""
@@ -380,8 +381,8 @@ class Task:
             values: None where it can't be told which: bookmarks stay where they are.
         """
         self.held = True
-        self.behind |= self.line.below(stream)
-        above = self.line.above(stream)
+        self.behind |= self.family.below(stream)
+        above = self.family.above[stream]
         for name, tracker in self.trackers.items():
             if name in self.behind:
                 tracker.hold(None)
@@ -390,17 +391,17 @@ class Task:
             elif values is not None and name in values:
                 tracker.hold(values[name])
             else:
-                tracker.hold(tracker.safe if name == self.line.root else None)
+                tracker.hold(tracker.safe if name == self.family.root else None)
 
     def note_incomplete(self) -> None:
         """The root's function has ended, and its source said that there is more than it read. Behind rows that rise the
         next run goes on; a bookmark that moves at the end stays, and so do those of substreams, whose parents may be
         among what is missing."""
-        root = self.line.root
+        root = self.family.root
         if not self.root.run._incomplete:
             return
         self.incomplete[root] = self.root.run._incomplete
-        self.behind |= self.line.below(root)
+        self.behind |= self.family.below(root)
         for name, tracker in self.trackers.items():
             if name != root or not tracker.goes_on:
                 tracker.hold(None)
@@ -408,7 +409,7 @@ class Task:
 
     def progress(self) -> Progress:
         """How far it has come, as far as it is safe to say now."""
-        tables = [(name, self.writers[name].versions) for name in self.line.family.tables]
+        tables = [(name, self.writers[name].versions) for name in self.family.tables]
         return Progress(
             self.partition,
             {name: msgspec.to_builtins(tracker.safe) for name, tracker in self.trackers.items()},
@@ -490,18 +491,18 @@ def _has_json(value: Any) -> bool:
 
 
 def _trackers(calls: Calls, start: Start) -> dict[str, BookmarkTracker]:
-    """One for each stream of the line that keeps a bookmark, or a place where its full table goes on. Also for a parent
+    """One for each stream that keeps a bookmark, or a place where its full table goes on. Also for a parent
     that runs unseen: its own rows say how far its substreams have come."""
-    line = calls.line
-    names = list(line.planned)
-    if line.root not in names and line.has_children:
-        names.insert(0, line.root)
+    family = calls.family
+    names = list(calls.planned.by_name)
+    if family.root not in names and family.has_children:
+        names.insert(0, family.root)
     found = {name: _tracker(calls, start, name) for name in names}
     return {name: tracker for name, tracker in found.items() if tracker is not None}
 
 
 def _tracker(calls: Calls, start: Start, name: str) -> BookmarkTracker | None:
-    planned, spec, key = calls.line.planned.get(name), calls.line.spec(name), calls.line.family.keys[name]
+    planned, spec, key = calls.planned.by_name.get(name), calls.planned.specs[name], calls.family.keys[name]
     order, initial = spec.order, None
     if planned is None and (spec.replication_key is None or spec.bookmark_key != spec.replication_key):
         return None
@@ -520,5 +521,5 @@ def _tracker(calls: Calls, start: Start, name: str) -> BookmarkTracker | None:
         on_unsorted=spec.on_unsorted,
         manual=isinstance(spec.strategy, Manual),
         signpost=calls.began if spec.signpost else None,
-        textual=calls.line.textual(name),
+        textual=calls.family.key_formats.get(name),
     )

@@ -110,7 +110,7 @@ class Worker:
     def __init__(self, job: Job, stopper: Stopper) -> None:
         self._job = job
         self._engine = job.engine
-        self.line = job.line
+        self.family, self.planned = job.family, job.planned
         self._stopper = stopper
         self.stop = self._token = job.stop.child()  # the token: of the try of a task that it is at
         self._context = contextvars.copy_context()
@@ -230,7 +230,7 @@ class Worker:
             except BaseException as failed:  # what came before it counts
                 alive, error = False, self._as_error(failed)
             ends = not alive and error is None and not self.told
-            if not self.line.has_children:
+            if not self.family.has_children:
                 states = self._states(task) if error is None else None
                 if ends:
                     with task.emitting:  # what a thread of the author's emits from here on is refused
@@ -400,7 +400,7 @@ class Worker:
             place=member.place,
             context=member.context,
             ended=ended,
-            names=member.names if self.line.has_children else None,
+            names=member.names if self.family.has_children else None,
             keep=keep if parents or came else None,
             records_paths=member.records_paths,
             take_files=task.take_files,
@@ -432,14 +432,14 @@ class Worker:
         while lot.rows:
             name, row = lot.rows.popleft()
             came: dict[str, Came] = {}
-            if name in self.line.asks_children:
-                keys = self.line.planned
+            if name in self.family.asks_children:
+                keys = self.planned.by_name
                 for child in task.children[name]:
                     key = keys[child.name].replication_key if child.name in keys else None
-                    came[child.name] = Came(key, self.line.textual(child.name))
+                    came[child.name] = Came(key, self.family.key_formats.get(child.name))
                 task.watched.append(came)
             for child in task.children[name]:
-                if child.name in self.line.closed:
+                if child.name in self._job.failures.closed:
                     if child.name not in task.skipped:
                         task.skipped.add(child.name)
                         self._act(task, partial(task.miss, child.name, None))
@@ -461,7 +461,7 @@ class Worker:
 
     def _call(self, task: Task, child: Member, row: Row, above: Above, came: Mapping[str, Came]) -> None:
         """Call a substream's function for one row of its parent. If it fails, that is noted, and the others go on."""
-        spec, bookmark = self.line.spec(child.name), child.first_bookmark
+        spec, bookmark = self.planned.specs[child.name], child.first_bookmark
         tries = 0
         while True:
             child.run._call_begins()
@@ -535,7 +535,7 @@ class Worker:
         """A parent's row by its key, for errors: ``tickets id=5``. Where it has none, the whole row, cut, if values are
         shown."""
         name, row = next(iter(above.items()))
-        spec = self.line.spec(name)
+        spec = self.planned.specs[name]
         keys = [f"{key}={str(row.get(key))[:_CHARACTERS]}" for key in spec.key_properties if key in row]
         whole = str(dict(row))[:_CHARACTERS] if log_settings.values else "(a row without a key)"
         return f"{name} {', '.join(keys) or whole}"
@@ -547,7 +547,7 @@ class Worker:
         if task.where:
             where = f"{task.where}, {where}"
         if self._job.failures.too_many_calls(stream):
-            self.line.closed |= self.line.below(stream)
+            self._job.failures.closed |= self.family.below(stream)
 
         def act() -> None:
             task.miss(stream, self.writing.values_above(task, above))

@@ -27,7 +27,7 @@ class Writing:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._engine = job.engine
-        self.line = job.line
+        self.family = job.family
         self._thread = 0
 
     def write(self, task: Task, given: dict[str, list[Any]]) -> None:
@@ -62,7 +62,7 @@ class Writing:
             task.error = error
 
     def _rows(self, task: Task, given: dict[str, list[Any]]) -> None:
-        job, line, root = self._job, self.line, self._job.name
+        job, family, root = self._job, self.family, self._job.name
         task.check_overlap()
         parts: dict[str, list[Any]] = {}
         strange: StreamError | None = None
@@ -74,19 +74,19 @@ class Writing:
                 strange = strange or refused(odd, owner, task.members[owner].place)
         errors: list[tuple[str, StreamError]] = []
         written: list[tuple[str, list[Any]]] = []
-        for name in sorted(parts, key=line.rank) if len(parts) > 1 else parts:
+        for name in sorted(parts, key=family.rank) if len(parts) > 1 else parts:
             writer = job.writers.get(name)
             before = writer.rows if writer is not None else 0
-            if writer is not None and name not in line.dropped:
+            if writer is not None and name not in job.failures.dropped:
                 keys, error = writer.write(parts[name], task.given_to(name), task.key)
                 written.append((name, keys))
                 if error is not None:
                     errors.append((name, error))
-            elif name not in line.names:
+            elif name not in family.names:
                 errors.append((root, not_emitted(name, root, job.place)))
             rows = _rows(parts[name])
-            if writer is None and name == root and line.unseen is not None and root in task.trackers:
-                written.append((name, line.unseen.of(rows)))
+            if writer is None and name == root and job.unseen is not None and root in task.trackers:
+                written.append((name, job.unseen.of(rows)))
             # Rows that were left out count as well; how many a page of another kind holds is seen by what came of it.
             job.since_rows += max(len(rows), writer.rows - before if writer is not None else 0)
             job.at = name
@@ -99,8 +99,8 @@ class Writing:
     ) -> None:
         """The bookmarks follow what is out. In a page of several streams the rows of one before another's bad row
         can't be told from those after it: there the bookmarks stay, and the page comes again."""
-        line, failures = self.line, self._job.failures
-        own = [error for name, error in errors if not line.is_substream(name)]
+        family, failures = self.family, self._job.failures
+        own = [error for name, error in errors if not family.is_substream(name)]
         for name, error in errors:
             if error not in own:
                 failures.of_substream(name, error)
@@ -108,7 +108,7 @@ class Writing:
             try:
                 task.observe(name, keys)
             except StreamError as error:
-                if not line.is_substream(name):
+                if not family.is_substream(name):
                     raise
                 failures.of_substream(name, error)
         if own:
@@ -127,12 +127,12 @@ class Writing:
         and stays where it is."""
         values: dict[str, Any] = {}
         for name, row in above.items():
-            writer, unseen = self._job.writers.get(name), self.line.unseen
+            writer, unseen = self._job.writers.get(name), self._job.unseen
             if writer is not None:
                 found = writer.key_of(row, task.given_to(name))
                 if found is not msgspec.UNSET:
                     values[name] = found
-            elif name == self.line.root and unseen is not None:
+            elif name == self.family.root and unseen is not None:
                 values[name] = spelled(unseen.of([row]), 0)
         return values
 
@@ -149,7 +149,7 @@ class Writing:
         rows are read ahead of what belongs to them."""
         if value is not msgspec.UNSET:
             task.save_bookmark(stream, value)
-        if not self.line.has_children:
+        if not self.family.has_children:
             task.keep_states(task.states())
         self._job.save_state()
 
@@ -178,11 +178,11 @@ class Writing:
     def not_modified(self, stream: str) -> None:
         """The source says that nothing has changed. Rows of substreams hang on rows that do not come. What the function
         gives by other names may still come: if nothing does, that means nothing, either."""
-        line, job = self.line, self._job
-        for name in line.below(stream) & job.writers.keys():
+        family, job = self.family, self._job
+        for name in family.below(stream) & job.writers.keys():
             writer = job.writers[name]
-            by_name = any(line.spec(one).emitted_by for one in line.above(name) if one != stream)
-            for_parent = line.is_substream(stream)
+            by_name = any(job.planned.specs[one].emitted_by for one in family.above[name] if one != stream)
+            for_parent = family.is_substream(stream)
             writer.versions.not_changed(writer.rows, job.place, by_name=by_name, for_parent=for_parent)
 
 

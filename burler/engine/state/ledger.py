@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from burler.clock import Clock
-from burler.engine.catalog.plan import Plan
+from burler.declare.strategies import Manual
+from burler.engine.catalog.plan import Plan, PlannedRun
 from burler.engine.family import Family
 from burler.engine.state.coverage import ChildCoverage
 from burler.engine.state.ordered import FlatBookmark, OrderedPartitions, PartitionOrder
@@ -454,6 +455,29 @@ def _interrupted(state: State, family: Family) -> Interrupted | None:
             return None
         versions[name] = version
     return Interrupted(found[key], versions)
+
+
+def saved_of(planned: PlannedRun, ledger: Ledger, start_date: str | None, *, is_part: bool = False) -> FamilyState:
+    """What a state says of the streams of a run.
+
+    Args:
+        is_part: of one partition alone, in a run that is a part of another one: that lets partitions collapse.
+    """
+    spec, streams = planned.spec, planned.by_name
+    exclusive = spec.resume == "exclusive"
+    order = PartitionOrder(
+        is_exclusive=exclusive,
+        is_vouched=exclusive and isinstance(spec.strategy, Manual),
+        ends_unsorted=spec.on_unsorted == "end_of_sync",
+    )
+    return ledger.family(
+        planned.family,
+        first={
+            name: streams[name].first_bookmark(start_date) if name in streams else start_date for name in planned.specs
+        },
+        is_partitioned=spec.partitions is not None,
+        order=order if spec.partition_order == "asc" and not is_part else None,
+    )
 
 
 def unread(plan: Plan, state: Mapping[str, Any]) -> Iterator[str]:

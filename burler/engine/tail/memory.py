@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from burler.engine.catalog.plan import PlannedRun
-from burler.engine.family import Family
 from burler.engine.writer.writer import StreamWriter
 from burler.pipeline.repeats import Recurring
 
@@ -33,11 +32,10 @@ class Memory:
             writer.forget()
 
 
-def recurring(run: PlannedRun, family: Family, name: str) -> Recurring | None:
+def recurring(run: PlannedRun, name: str) -> Recurring | None:
     """Which rows of a stream may come again. None: those of a full table are all wanted, and of a source that gives
     only what lies behind the bookmark none do."""
-    streams = {one.tap_stream_id: one for one in run.streams}
-    planned, root = streams[name], streams.get(family.root)
+    planned, root, family = run.by_name[name], run.by_name.get(run.root), run.family
     spec = planned.spec
     if run.pushes and not planned.key_properties:
         return None  # two equal messages are two

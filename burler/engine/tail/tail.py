@@ -285,7 +285,7 @@ class Tail:
             spec = source.planned.spec
             good = spec.sync is None or spec.overlap or self._round(source, source.planned)
             if good and not self._stop.reason and not source.gone:
-                self._round(source, source.planned.pushing())
+                self._round(source, source.planned.pushing)
             if most is not None and source.rounds >= most:
                 source.due = None
         with run.changed:
