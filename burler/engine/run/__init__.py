@@ -3,7 +3,7 @@
 What to open for what:
 
     run                                one run, from config and state to the last STATE
-    engine, job, line                  what all streams share; what those of one family share
+    engine, job                        what all streams share; what those of one family share
     sync, stream, worker, task         who drives them, from the first stream to the last STATE (docs/concepts.md)
     calls, writing, channel            what functions get as ``stream``; what becomes of a page; what functions emit
     page_size                          rows in a page

@@ -67,10 +67,14 @@ class Failures:
 
     def end(self, error: BaseException) -> None:
         """The stream can't go on."""
+        self.of_partitions_function(error)
+        self._stop.stop(Reason.ENDED)
+
+    def of_partitions_function(self, error: BaseException) -> None:
+        """No more partitions are found; those that have begun go on."""
         if self.error is None:
             self.error = error
             self._events.tell(Failed(self._family.root, None, error))
-        self._stop.stop(Reason.ENDED)
 
     def end_of(self, name: str, error: BaseException) -> None:
         """A stream of the family can't go on; a substream ends alone."""

@@ -177,8 +177,10 @@ class Stopper:
         self.signal, self._signalled = number, time.monotonic()
         self.stop.stop(Reason.STOPPED)
         sys.setswitchinterval(_SWITCH_SECONDS)  # threads that are busy must not keep the main one from ending the run
-        self.look()
-        self._interrupt(frame)
+        try:
+            self._interrupt(frame)
+        finally:
+            self.look()
 
     def note_hangup(self, _number: int, _frame: FrameType | None) -> None:
         """The handler of SIGHUP before a tail has begun, and behind its end."""
@@ -189,14 +191,20 @@ class Stopper:
         if not self.may_hang_up():
             self.put_off = True
             return
-        self.hang_up()
-        self._interrupt(frame)
+        try:
+            self._cut()
+            self._interrupt(frame)
+        finally:
+            self.look()
 
     def hang_up(self) -> None:
         """The tail is to begin anew now."""
+        self._cut()
+        self.look()
+
+    def _cut(self) -> None:
         self.put_off = False
         self.until_hangup.stop(Reason.CUT)
-        self.look()
 
     def _handle_wake(self, number: int, frame: FrameType | None) -> None:
         if self._closing_is_late and self._closing_since is not None:

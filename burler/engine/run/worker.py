@@ -154,20 +154,19 @@ class Worker:
         return not (self.stop.reason or self._job.is_full)
 
     def _next(self) -> Task | None:
-        """The next task; None behind the last.
-
-        Raises:
-            StreamError: the partitions function failed.
-        """
+        """The next task; None behind the last, and where the partitions function has failed: what it gave before comes
+        to its end."""
         self._token = self.stop
         while True:
             self._check()
             try:
                 given: Partition | None = self._user_code(partial(self._context.run, self._job.partitions.next))
-            except Halted:
+            except (Halted, *FATAL):
                 raise
             except BaseException as error:
-                raise self._as_error(error) from error.__cause__
+                with self._engine.lock:
+                    self._job.failures.of_partitions_function(self._as_error(error))
+                return None
             if given is None:
                 return None
             try:
