@@ -161,7 +161,9 @@ class Worker:
             self._check()
             try:
                 given: Partition | None = self._user_code(partial(self._context.run, self._job.partitions.next))
-            except (Halted, *FATAL):
+            except Halted:
+                raise
+            except FATAL:
                 raise
             except BaseException as error:
                 with self._engine.lock:
