@@ -2,7 +2,7 @@
 
 What to open for what:
 
-    client, options, request    what an author calls, what may be set, what is asked for
+    client, options, request    what an author calls, with fixed credentials; what may be set; what is asked for
     sending                     one request with all its tries: the hot path
     prepared, origins           how a request becomes bytes; who may see credentials; redirects
     body                        reading a reply's body: size limit, gzip, replies that break off
@@ -14,7 +14,7 @@ What to open for what:
     paging_signs                what says that a list has more rows than were read
     unfollowed                  what is said then, of loops of pages and of an author's own requests
     stubs                       methods for endpoints
-    auth and its neighbours     credentials
+    oauth and its neighbours    credentials that are renewed
     conditional                 ETag and Last-Modified
     downloading                 big bodies into files
 """
@@ -26,8 +26,7 @@ from burler.extras import lazy_names
 if TYPE_CHECKING:
     from burler.errors import NotModified
     from burler.http.assertion import jwt_assertion
-    from burler.http.auth import Auth, api_key, basic, bearer
-    from burler.http.client import Client, endpoints
+    from burler.http.client import Auth, Client, api_key, basic, bearer, endpoints
     from burler.http.masking import mask_url
     from burler.http.oauth import oauth2_client_credentials, oauth2_refresh
     from burler.http.paginator_counts import Offset, PageNumber, UntilEmpty
@@ -68,7 +67,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "Auth": "auth",
+            "Auth": "client",
             "Client": "client",
             "Cursor": "paginator_cursor",
             "LinkHeader": "paginator_links",
@@ -81,9 +80,9 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
             "Request": "request",
             "SinglePage": "paginators",
             "UntilEmpty": "paginator_counts",
-            "api_key": "auth",
-            "basic": "auth",
-            "bearer": "auth",
+            "api_key": "client",
+            "basic": "client",
+            "bearer": "client",
             "endpoints": "client",
             "jwt_assertion": "assertion",
             "mask_url": "masking",

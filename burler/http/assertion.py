@@ -16,7 +16,7 @@ from burler.http.token_request import ClientAuth, TokenServer
 from burler.http.token_store import Token, TokenKeys, TokenStore
 
 if TYPE_CHECKING:
-    from burler.http.auth import AskingClient
+    from burler.http.client import Client
 
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _LATE_SECONDS = 10  # a server whose clock is behind refuses what was made "in the future"
@@ -122,7 +122,7 @@ def jwt_assertion(
         )  # fmt: skip
         what = str(server)
 
-    def renew(client: AskingClient | None) -> Token:
+    def renew(client: Client | None) -> Token:
         statement = signer.signed()
         if server is None:
             return Token(statement, lifetime_seconds)

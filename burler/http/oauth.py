@@ -14,7 +14,7 @@ from burler.http.token_request import ClientAuth, TokenServer
 from burler.http.token_store import Token, TokenKeys, TokenStore
 
 if TYPE_CHECKING:
-    from burler.http.auth import AskingClient
+    from burler.http.client import Client
 
 _OTHERS_SECONDS = 3.0  # for another process that has used up the refresh token, to save its next one
 
@@ -85,7 +85,7 @@ class _Refreshing:
     scope: str | None
     margin_seconds: float
 
-    def renew(self, client: AskingClient | None) -> Token:
+    def renew(self, client: Client | None) -> Token:
         """A token that lasts: another process's, or a new one."""
         if self.store.take_over() and (saved := self._saved()) is not None:
             return saved
@@ -102,7 +102,7 @@ class _Refreshing:
         saved = self.store.saved()
         return saved if saved is not None and (saved.lifetime_seconds or 0) > self.margin_seconds else None
 
-    def _asked(self, client: AskingClient | None) -> Token:
+    def _asked(self, client: Client | None) -> Token:
         used = self.store.refresh_token or ""
         hide(used)
         form = {"grant_type": "refresh_token", "refresh_token": used, "scope": self.scope}
@@ -146,7 +146,7 @@ def oauth2_client_credentials(
     )  # fmt: skip
     store = TokenStore(config, TokenKeys(access_token_key, None, expires_at_key), now)
 
-    def renew(client: AskingClient | None) -> Token:
+    def renew(client: Client | None) -> Token:
         return server.token({"grant_type": "client_credentials", "scope": scope}, client, store)
 
     rules = Rules(

@@ -13,7 +13,7 @@ from burler.http.token_store import Token, TokenKeys, TokenStore, token_of
 from burler.numbers import is_measure
 
 if TYPE_CHECKING:
-    from burler.http.auth import AskingClient
+    from burler.http.client import Client
 
 Refresh = Callable[..., Any]
 
@@ -104,8 +104,8 @@ def _made(
         raise DeclarationError(f"{rules.what}: its function asks for 'config'. Give it: config=config.")
     store = TokenStore(config, keys, now)
 
-    def renew(client: AskingClient | None) -> Token:
-        def without_credentials() -> AskingClient:
+    def renew(client: Client | None) -> Token:
+        def without_credentials() -> Client:
             if client is None:
                 raise DeclarationError(
                     f"{rules.what}: its function asks for 'client', and belongs to none: Client(auth=...)."

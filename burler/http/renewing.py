@@ -11,12 +11,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from burler.config.secrets import masked
 from burler.context import beside, running
 from burler.errors import BurlerError, CredentialsError, DeclarationError
-from burler.http.auth import AskingClient, Auth, fit_for_header
+from burler.http.client import Auth, Client, fit_for_header
 from burler.http.token_store import Token, TokenStore
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ GRACE_SECONDS = 5.0  # for a renewal under way, when the run is told to stop
 _STEP_SECONDS = 1.0
 _RENEWAL = "_burler_renewal"  # on a request that was sent: which token it has
 
-Renew = Callable[[AskingClient | None], Token]
+Renew = Callable[[Client | None], Token]
 """Gives a new token; the client is the one that the credentials are for."""
 
 
@@ -106,12 +106,12 @@ class RenewedAuth(Auth):
         self._held: _Held | None = None
         self._under_way: _Renewal | None = None
         self._failed: tuple[BurlerError, float] | None = None
-        self._client: AskingClient | None = None
+        self._client: Client | None = None
 
     def __repr__(self) -> str:
         return f"{self._rules.what}: a token, renewed {self._count} times"
 
-    def attach(self, client: Any) -> None:
+    def attach(self, client: Client) -> None:
         """Get to know the client: requests for tokens go through its session, without its credentials."""
         if self._client is None:
             self._client = client

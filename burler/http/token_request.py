@@ -12,7 +12,7 @@ import msgspec
 from burler.clock import FunctionClock
 from burler.config.secrets import hide, masked
 from burler.errors import CredentialsError, DeclarationError
-from burler.http.auth import basic_header
+from burler.http.client import Client, basic_header
 from burler.http.limits import Limiter
 from burler.http.masking import mask_url
 from burler.http.options import Options
@@ -24,7 +24,6 @@ from burler.http.wire import make_session
 if TYPE_CHECKING:
     import requests
 
-    from burler.http.auth import AskingClient
 
 ClientAuth = Literal["basic", "body"]
 
@@ -77,7 +76,7 @@ class TokenServer:
     def __str__(self) -> str:
         return f"{self.what} ({mask_url(self.url)})"
 
-    def token(self, form: Mapping[str, str | None], client: AskingClient | None, store: TokenStore) -> Token:
+    def token(self, form: Mapping[str, str | None], client: Client | None, store: TokenStore) -> Token:
         """Ask for a token, and keep it.
 
         Raises:
@@ -87,7 +86,7 @@ class TokenServer:
         store.keep(token)
         return token
 
-    def ask(self, form: Mapping[str, str | None], client: AskingClient | None) -> Mapping[str, Any]:
+    def ask(self, form: Mapping[str, str | None], client: Client | None) -> Mapping[str, Any]:
         """Send a form; give the reply, an object that has ``access_token``.
 
         Args:
@@ -128,9 +127,7 @@ class TokenServer:
         )
 
 
-def _post(
-    url: str, form: Mapping[str, str], headers: Mapping[str, str], client: AskingClient | None
-) -> requests.Response:
+def _post(url: str, form: Mapping[str, str], headers: Mapping[str, str], client: Client | None) -> requests.Response:
     """Send a form past methods that the author may have replaced, and past what the running stream knows of its source.
     It is sent again after a lost reply, too: that one may have used up the refresh token, but then it is lost anyway.
     """

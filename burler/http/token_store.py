@@ -15,7 +15,7 @@ from burler import times
 from burler.config.secrets import hide, raw_secrets
 from burler.config.writeback import has_file, is_apart, newer_in_file, save_now
 from burler.errors import CredentialsError, DeclarationError
-from burler.http.auth import fit_for_header
+from burler.http.client import fit_for_header
 
 logger = logging.getLogger(__name__)
 

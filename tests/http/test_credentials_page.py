@@ -73,7 +73,7 @@ def test_the_page_has_no_other_snippet():
 def test_all_functions_are_named():
     names = {name for name in burler.http.__all__ if isinstance(getattr(burler.http, name), type(snippet))}
     kinds = {name for name in names if getattr(burler.http, name).__module__.rpartition(".")[2] in
-             ("auth", "oauth", "assertion", "refreshing")}  # fmt: skip
+             ("client", "oauth", "assertion", "refreshing")} - {"endpoints"}  # fmt: skip
     assert kinds >= {"bearer", "basic", "api_key", "periodic", "one_time", "oauth2_refresh", "jwt_assertion"}
     for name in kinds:
         assert f"{name}(" in TEXT, name
