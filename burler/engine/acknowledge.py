@@ -34,16 +34,8 @@ from burler.engine.session import Session
 from burler.errors import StateError, StreamError
 from burler.logs import short
 from burler.settings import Settings
-from burler.singer.state import (
-    POSITION,
-    State,
-    check_state,
-    entry_of,
-    is_state,
-    merge_into,
-    partitions_of,
-    read_state_file,
-)
+from burler.singer import state as st
+from burler.singer.state import State
 
 logger = logging.getLogger(__name__)
 
@@ -70,8 +62,8 @@ _LEAST_SENT = 16  # of each
 def values_of(state: Mapping[str, Any], stream: str, key: str | None) -> dict[str | None, Value]:
     """What a state says of a stream (under None) and of each of its partitions; ``key``: where bookmarks stand."""
     return {
-        partition: (entry.get(key) if key else None, entry.get(POSITION) or {})
-        for partition, entry in [(None, entry_of(state, stream)), *partitions_of(state, stream).items()]
+        partition: (entry.get(key) if key else None, entry.get(st.POSITION) or {})
+        for partition, entry in [(None, st.entry_of(state, stream)), *st.partitions_of(state, stream).items()]
         if isinstance(entry, dict)
     }
 
@@ -183,11 +175,11 @@ class StateFile:
                 raise StateError("is empty")
             found = self._merged_lines(file) if self._merge else _last_state(file, there.st_size)
             if found is not None:
-                return check_state(found, source="state file")
+                return st.check_state(found, source="state file")
             if there.st_size > _MOST_BYTES:
                 raise StateError("holds no line with a state")
             file.seek(0)
-            return read_state_file(file.read(_MOST_BYTES), source="state file", merge=self._merge)
+            return st.read_state_file(file.read(_MOST_BYTES), source="state file", merge=self._merge)
 
     def _merged_lines(self, file: BinaryIO) -> State | None:
         """What all lines say together. Of a file that only grows, what is new is read."""
@@ -202,7 +194,7 @@ class StateFile:
         for line in new.split(b"\n"):
             if (state := _state_in(line)) is not None:
                 self._merged = {} if self._merged is None else self._merged
-                merge_into(self._merged, check_state(state, source="state file"))
+                st.merge_into(self._merged, st.check_state(state, source="state file"))
         self._at, self._mark = self._at + len(new), (self._mark + new)[-_MARK_BYTES:]
         return self._merged
 
@@ -471,7 +463,7 @@ def _state_in(line: bytes) -> State | None:
     if "type" in value and "bookmarks" not in value:
         value = value.get("value") if str(value["type"]).upper() == "STATE" else None
         return value if isinstance(value, dict) else None
-    return value if is_state(value) else None
+    return value if st.is_state(value) else None
 
 
 def _digest(value: Value) -> bytes:
