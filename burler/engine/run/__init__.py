@@ -6,7 +6,6 @@ What to open for what:
     engine, job                        what all streams share; what those of one family share
     sync, stream, worker, task         who drives them, from the first stream to the last STATE (docs/concepts.md)
     calls, writing, channel            what functions get as ``stream``; what becomes of a page; what functions emit
-    page_size                          rows in a page
     partitions                         which there are, as the author's function says
-    failures, signals, guarded, workers  what is missing, further tries; SIGTERM, SIGINT, SIGHUP; threads
+    failures, stop, signals, workers   what is missing, further tries; SIGTERM, SIGINT, SIGHUP; threads
 """

@@ -15,21 +15,65 @@ from burler.engine.acknowledge import Acknowledgements
 from burler.engine.catalog.plan import Plan, PlannedStream
 from burler.engine.family import Family
 from burler.engine.run.failures import Failures
-from burler.engine.run.guarded import GuardedSink
 from burler.engine.run.partitions import GivenPartition
 from burler.engine.run.signals import Stopper
-from burler.engine.run.stop import Reason
+from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.workers import stopper_here
 from burler.engine.session import Session
 from burler.engine.state.ledger import Ledger
-from burler.errors import DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
+from burler.errors import BatchError, DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
 from burler.events import Events, Failed, StateWritten
 from burler.settings import Settings
-from burler.singer.messages import State
-from burler.sinks.base import Sink
+from burler.singer.messages import Message, State
+from burler.sinks.base import Forward, Sink
 
 # Errors of the whole run: no other stream would fare better, and no STATE may follow them.
 FATAL: tuple[type[BaseException], ...] = (OutputClosed, StorageError, DataError, LockLost, UsageError, MemoryError)
+
+
+class GuardedSink(Forward):
+    """The sink; when it fails, the run's token says so: after that nothing may be written, least of all a STATE."""
+
+    def __init__(self, sink: Sink, stop: StopToken) -> None:
+        super().__init__(sink)
+        self._stop = stop
+
+    def _do(self, action: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        if self._stop.reason >= Reason.LEFT_BEHIND:
+            return  # a thread that has not heard of it: what it writes would stand behind a hole, or the end
+        try:
+            action(*args, **kwargs)
+        except BatchError:
+            raise  # a row that a file can't hold: it was not taken, and its stream ends
+        except BaseException as error:
+            self._stop.fail(error)
+            raise
+
+    def write(self, message: Message) -> None:
+        """See ``Sink.write``."""
+        self._do(self._sink.write, message)
+
+    def flush(self) -> None:
+        """See ``Sink.flush``."""
+        self._do(self._sink.flush)
+
+    def settle(self) -> None:
+        """See ``Sink.settle``."""
+        self._do(self._sink.settle)
+
+    def tick(self) -> None:
+        """See ``Sink.tick``."""
+        self._do(self._sink.tick)
+
+    def close(self, *, complete: bool) -> None:
+        """See ``Sink.close``."""
+        complete = complete and self._stop.error is None
+        self._stop.stop(Reason.LEFT_BEHIND)
+        try:
+            self._sink.close(complete=complete)
+        except BaseException as error:
+            self._stop.fail(error)
+            raise
 
 
 class Running(Protocol):

@@ -34,7 +34,6 @@ from burler.engine.run.channel import WorkerChannel
 from burler.engine.run.engine import FATAL
 from burler.engine.run.failures import is_retried
 from burler.engine.run.job import Job
-from burler.engine.run.page_size import PageSize
 from burler.engine.run.signals import Stop, Stopper
 from burler.engine.run.stop import Reason
 from burler.engine.run.task import Came, Member, Row, Snapshot, Task
@@ -45,6 +44,7 @@ from burler.log_settings import log_settings
 from burler.logs import short
 from burler.pipeline.pull import Buffer, Pull
 from burler.pipeline.yielded import size_of_row
+from burler.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +53,34 @@ _CHARACTERS = 60
 _UNCHANGING = frozenset((str, int, float, bool, type(None), bytes, Decimal, dt.datetime, dt.date, UUID))
 
 _LOT_BYTES = 2 * 1024 * 1024
+_PAGE_BYTES = 4 * 1024 * 1024
+_FIRST_PAGE_ROWS = 10
+
+
+class PageSize:
+    """Starts small and follows what it sees of the stream's rows and of the time they take."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.rows = min(_FIRST_PAGE_ROWS, settings.page_max_rows)
+        self._rows_before = self._size_before = 0
+
+    def adapt(self, *, rows: int, size: int, seconds: float) -> None:
+        """Take in what a page has shown.
+
+        Args:
+            rows, size: how many rows, and bytes of lines, the stream has had so far.
+            seconds: how long the last page took to come together.
+        """
+        limit = self._settings.page_max_rows
+        new, new_size = rows - self._rows_before, size - self._size_before
+        if new > 0:
+            limit = min(limit, max(1, _PAGE_BYTES // max(1, new_size // new)))
+            self._rows_before, self._size_before = rows, size
+        age = self._settings.page_max_age_seconds / 2
+        if seconds > age:
+            limit = min(limit, int(self.rows / seconds * age))
+        self.rows = max(1, min(limit, self.rows * 4))
 
 
 class Lot:
