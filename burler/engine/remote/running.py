@@ -74,7 +74,7 @@ def run_part(
     counts = {name: get_version(result.state, name) for name in part.shared.family.names if part.partition.key is None}
     return PartEnd(
         part,
-        result.progress.get(part.stream),
+        engine.progress.get(part.stream),
         {name: version for name, version in counts.items() if version is not None},
         result.rows,
         time.monotonic() - begun,

@@ -31,15 +31,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class SyncResult:
-    """How a run ended: rows per stream, errors per stream, the last state, and the signal that ended it.
-
-    ``progress``: how far the last call of each stream's function has come; that is all of it where there was one.
-    """
+    """How a run ended: rows per stream, errors per stream, the last state, and the signal that ended it."""
 
     rows: dict[str, int] = field(default_factory=dict)
     errors: dict[str, BaseException] = field(default_factory=dict)
     state: dict[str, Any] = field(default_factory=dict)
-    progress: dict[str, Progress] = field(default_factory=dict)
     stopped_by: int | None = None
 
     @property
@@ -49,7 +45,11 @@ class SyncResult:
 
 
 class Run(Engine):
-    """Runs a plan into a sink."""
+    """Runs a plan into a sink.
+
+    Attributes:
+        progress: how far the last call of each stream's function has come; that is all of it where there was one.
+    """
 
     running: list[SyncRun]
 
@@ -63,6 +63,7 @@ class Run(Engine):
             OutputClosed, StorageError, LockLost: nothing can be written any more.
         """
         result = SyncResult()
+        self.progress: dict[str, Progress] = {}
         self._choose_forms()
         self.sink.tell_states(self.acknowledgements.state_is_out)
         self.acknowledgements.start()
@@ -154,7 +155,7 @@ class Run(Engine):
     def _run_stream(self, planned: PlannedRun, result: SyncResult) -> None:
         run = self.run_one(planned, result.rows, result.errors)
         if run is not None and run.last is not None:
-            result.progress[run.name] = run.last.progress()
+            self.progress[run.name] = run.last.progress()
 
     def run_one(
         self,
