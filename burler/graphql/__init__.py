@@ -2,7 +2,7 @@
 
 What to open for what:
 
-    query                       what authors write: the text, where its rows are, and options
+    query                       what authors write: the text, where its rows are, and options; its schemas
     document                    a text becomes one operation without fragments; parts of it are exchanged
     connections, spots          where the rows, the connections and the streams of an operation are
     plan, adding, pruning       an operation ready to be sent; what the pager adds; fields that nobody selected go
@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 from burler.extras import lazy_names
 
 if TYPE_CHECKING:
-    from burler.graphql.json_schema import schema, schemas
     from burler.graphql.paging import Cursor, Offset, PageNumber
-    from burler.graphql.query import Query
+    from burler.graphql.query import Query, schema, schemas
     from burler.graphql.scalars import SCALARS
     from burler.graphql.spots import Rows
 
@@ -36,7 +35,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
             "PageNumber": "paging",
             "Query": "query",
             "Rows": "spots",
-            "schema": "json_schema",
-            "schemas": "json_schema",
+            "schema": "query",
+            "schemas": "query",
         },
     )

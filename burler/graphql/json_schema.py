@@ -1,18 +1,13 @@
-"""A stream's JSON Schema, from a query and the types of the server."""
+"""A stream's JSON Schema, from a query's plan and the types of the server."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burler.call import callers_folder
-from burler.context import running
 from burler.errors import DeclarationError
 from burler.graphql.document import core, response_key, selected_in
-from burler.graphql.introspection import types_in, types_of
 from burler.graphql.plan import Plan
 from burler.graphql.scalars import schema_of_scalar
 from burler.graphql.spots import TYPE_KEY, Emitted, Spot
@@ -20,93 +15,12 @@ from burler.graphql.spots import TYPE_KEY, Emitted, Spot
 if TYPE_CHECKING:
     from graphql import GraphQLSchema
 
-    from burler.graphql.query import Query
-    from burler.http.client import Client
-
 logger = logging.getLogger("burler")
 
 JsonSchema = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class QuerySchema:
-    """A source of a schema: ``tap.schema("contacts", burler.graphql.schema(CONTACTS))``. See ``schema``."""
-
-    query: Query
-    stream: str | None
-    client: Client | None = None
-    file: Path | None = None
-    scalars: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    enums: bool = True
-
-    def load(self, *, where: str = "", config: Mapping[str, Any] | None = None) -> JsonSchema:
-        """The schema. Without ``client`` and ``file`` the running tap's client asks the server.
-
-        Raises:
-            DeclarationError: the query does not fit the server's types, or these can't be had.
-        """
-        where = f"{where}: {self.query.where}" if where else self.query.where
-        types = self._types(where)
-        emitted = next((one for one in self.query._plan.streams if one.name == self.stream), None)
-        if emitted is None:
-            names = ", ".join(repr(one.name) for one in self.query._plan.streams if one.name) or "none"
-            raise DeclarationError(
-                f"{where}: has no rows of "
-                f"{'the stream that runs; say rows=' if self.stream is None else f'a stream {self.stream!r}'}. "
-                f"Its other streams: {names}."
-            )
-        check(self.query, types, where=where)
-        return _Builder(self.query, types, self.scalars, self.enums).rows(emitted)
-
-    def _types(self, where: str) -> GraphQLSchema:
-        if self.file is not None:
-            return types_in(self.file, where=where)
-        client = self.client
-        if client is None:
-            run = running()
-            if run is None:
-                raise DeclarationError(f"{where}: which server? Say client=..., or file='schema.graphql'.")
-            client = run.client
-        return types_of(client, self.query.endpoint, where=where, method=self.query.method)
-
-
-def schema(
-    query: Query,
-    stream: str | None = None,
-    *,
-    client: Client | None = None,
-    file: str | Path | None = None,
-    scalars: Mapping[str, Mapping[str, Any]] | None = None,
-    enums: bool = True,
-) -> QuerySchema:
-    """A schema from a query and from what the server says of its types.
-
-    Args:
-        stream: one of the query's other ``streams``; None for the rows of the stream that runs.
-        client: whom to ask. Default: the client of the tap.
-        file: the server's schema in a file, for servers that do not describe themselves: GraphQL's own language
-            (``schema.graphql``) or the JSON of an introspection. Relative paths count from the calling module's folder.
-        scalars: custom scalar -> JSON Schema; comes before ``burler.graphql.SCALARS``.
-        enums: list the values of enums. A value that the list does not have ends the stream.
-    """
-    path = None if file is None else callers_folder() / file
-    return QuerySchema(query, stream, client, path, dict(scalars or {}), enums)
-
-
-def schemas(query: Query, main: str, *, client: Client | None = None, **options: Any) -> dict[str, JsonSchema]:
-    """The schemas of all streams of a query, by name: for ``@tap.discover`` and for ``@tap.schema`` functions.
-
-    Args:
-        main: the name of the stream that runs. ``options``: see ``schema``.
-    """
-    found = {}
-    for one in query._plan.streams:
-        name = main if one.name is None else one.name
-        found[name] = schema(query, one.name, client=client, **options).load()
-    return found
-
-
-def check(query: Query, types: GraphQLSchema, *, where: str) -> None:
+def check(plan: Plan, types: GraphQLSchema, *, where: str) -> None:
     """Hold a query against a server's types.
 
     Raises:
@@ -114,8 +28,8 @@ def check(query: Query, types: GraphQLSchema, *, where: str) -> None:
     """
     graphql = core()
     errors: list[Any] = []
-    for plan in (query._plan, *query._plan.follow.values()):
-        errors += graphql.validate(types, graphql.DocumentNode(definitions=(plan.operation,)))
+    for one in (plan, *plan.follow.values()):
+        errors += graphql.validate(types, graphql.DocumentNode(definitions=(one.operation,)))
     if errors:
         told = []
         for error in errors[:3]:
@@ -123,7 +37,7 @@ def check(query: Query, types: GraphQLSchema, *, where: str) -> None:
             told.append(f"{f'line {line}: ' if line else ''}{error.message}")
         raise DeclarationError(f"{where}: does not fit the server's types: {' '.join(told)}")
     if types.query_type is None or "node" not in types.query_type.fields:
-        _warn_of_ends(query._plan, where)
+        _warn_of_ends(plan, where)
 
 
 def _warn_of_ends(plan: Plan, where: str) -> None:
@@ -142,9 +56,11 @@ def _warn_of_ends(plan: Plan, where: str) -> None:
             )
 
 
-class _Builder:
-    def __init__(self, query: Query, types: GraphQLSchema, scalars: Mapping[str, Any], enums: bool) -> None:
-        self._plan = query._plan
+class SchemaOfRows:
+    """Makes the schemas of a plan's rows."""
+
+    def __init__(self, plan: Plan, types: GraphQLSchema, scalars: Mapping[str, Any], enums: bool) -> None:
+        self._plan = plan
         self._types = types
         self._scalars = scalars
         self._enums = enums

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burler.call import caller
+from burler.call import caller, callers_folder
 from burler.context import running
 from burler.errors import DeclarationError, GraphQLError
 from burler.graphql.adding import with_additions
 from burler.graphql.asking import Asker, How
 from burler.graphql.checks import check_added, check_edges, check_follow, followed
 from burler.graphql.document import read_operation
+from burler.graphql.introspection import types_in, types_of
+from burler.graphql.json_schema import JsonSchema, SchemaOfRows, check
 from burler.graphql.paging import WAYS, Own, Paging
 from burler.graphql.plan import Plan
 from burler.graphql.pruning import Wanted, pruned, wanted_by
 from burler.graphql.reading import Reading
 from burler.graphql.replies import THROTTLED, TOO_COMPLEX
-from burler.graphql.spots import Emitted, Path, Rows, Spot, only_rows, resolve, spots_of
+from burler.graphql.spots import Emitted, Rows, Spot, only_rows, resolve, spots_of
 from burler.numbers import is_count
 from burler.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from burler.graphql.json_schema import QuerySchema
+    from graphql import GraphQLSchema
+
     from burler.http.client import Client
 
 
@@ -157,7 +161,7 @@ class Query:
                 return Emitted(None, spot.path, {})
         return None
 
-    def _follow_plans(self, root: Spot) -> dict[Path, Plan]:
+    def _follow_plans(self, root: Spot) -> dict[tuple[str, ...], Plan]:
         plans = {}
         for path, given in self.follow.items():
             at = resolve(root, path, what="follow", where=self.where)
@@ -267,8 +271,6 @@ class Query:
 
     def schema(self, stream: str | None = None, **options: Any) -> QuerySchema:
         """The JSON Schema of the rows, for ``tap.schema(...)``: what ``burler.graphql.schema(query, stream)`` is."""
-        from burler.graphql.json_schema import schema
-
         return schema(self, stream, **options)
 
 
@@ -281,3 +283,81 @@ def _yielded(items: Iterator[Any], wanted: Wanted | None) -> Iterator[Any]:
 
 def _named(plan: Plan) -> str:
     return ", ".join(f"${name}" for name in plan.variables) or "none"
+
+
+@dataclass(frozen=True)
+class QuerySchema:
+    """A source of a schema: ``tap.schema("contacts", burler.graphql.schema(CONTACTS))``. See ``schema``."""
+
+    query: Query
+    stream: str | None
+    client: Client | None = None
+    file: Path | None = None
+    scalars: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    enums: bool = True
+
+    def load(self, *, where: str = "", config: Mapping[str, Any] | None = None) -> JsonSchema:
+        """The schema. Without ``client`` and ``file`` the running tap's client asks the server.
+
+        Raises:
+            DeclarationError: the query does not fit the server's types, or these can't be had.
+        """
+        where = f"{where}: {self.query.where}" if where else self.query.where
+        types = self._types(where)
+        emitted = next((one for one in self.query._plan.streams if one.name == self.stream), None)
+        if emitted is None:
+            names = ", ".join(repr(one.name) for one in self.query._plan.streams if one.name) or "none"
+            raise DeclarationError(
+                f"{where}: has no rows of "
+                f"{'the stream that runs; say rows=' if self.stream is None else f'a stream {self.stream!r}'}. "
+                f"Its other streams: {names}."
+            )
+        check(self.query._plan, types, where=where)
+        return SchemaOfRows(self.query._plan, types, self.scalars, self.enums).rows(emitted)
+
+    def _types(self, where: str) -> GraphQLSchema:
+        if self.file is not None:
+            return types_in(self.file, where=where)
+        client = self.client
+        if client is None:
+            run = running()
+            if run is None:
+                raise DeclarationError(f"{where}: which server? Say client=..., or file='schema.graphql'.")
+            client = run.client
+        return types_of(client, self.query.endpoint, where=where, method=self.query.method)
+
+
+def schema(
+    query: Query,
+    stream: str | None = None,
+    *,
+    client: Client | None = None,
+    file: str | Path | None = None,
+    scalars: Mapping[str, Mapping[str, Any]] | None = None,
+    enums: bool = True,
+) -> QuerySchema:
+    """A schema from a query and from what the server says of its types.
+
+    Args:
+        stream: one of the query's other ``streams``; None for the rows of the stream that runs.
+        client: whom to ask. Default: the client of the tap.
+        file: the server's schema in a file, for servers that do not describe themselves: GraphQL's own language
+            (``schema.graphql``) or the JSON of an introspection. Relative paths count from the calling module's folder.
+        scalars: custom scalar -> JSON Schema; comes before ``burler.graphql.SCALARS``.
+        enums: list the values of enums. A value that the list does not have ends the stream.
+    """
+    path = None if file is None else callers_folder() / file
+    return QuerySchema(query, stream, client, path, dict(scalars or {}), enums)
+
+
+def schemas(query: Query, main: str, *, client: Client | None = None, **options: Any) -> dict[str, JsonSchema]:
+    """The schemas of all streams of a query, by name: for ``@tap.discover`` and for ``@tap.schema`` functions.
+
+    Args:
+        main: the name of the stream that runs. ``options``: see ``schema``.
+    """
+    found = {}
+    for one in query._plan.streams:
+        name = main if one.name is None else one.name
+        found[name] = schema(query, one.name, client=client, **options).load()
+    return found

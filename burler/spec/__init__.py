@@ -10,9 +10,9 @@ What to open for what:
     fit, fit_*, nodes, constraints    values against the schema, a column at a time
     hard_values, other_formats        values that targets can't take; formats that few hold values against
     order, rowlog, times              in which order rows came; which; ``time_extracted``
-    bookmarks, bookmark_*             STATEs of one stream, held against its rows
+    bookmarks                         STATEs of one stream, held against its rows
     states, statelog, resume          where a bookmark stands; STATEs as a whole; runs that were resumed
-    versions, left_out, secret_lines  full tables; what never came; secrets in messages
+    versions, secret_lines            full tables; secrets in messages
     declared                          what a catalog says of each stream
     finding, saying, patch            what was found; what several lines show; a schema that would have fitted
 """

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from burler.spec.bookmark_ends import look_at_end
-from burler.spec.bookmark_series import BookmarkSeries
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
 from burler.spec.order import OrderMap, marks_of
@@ -22,13 +20,18 @@ from burler.spec.states import (
     comparable,
     comparables,
     entry_of,
+    epoch_unit,
+    has_bookmark,
     has_zone,
     is_ordered,
+    knows_more,
+    mentions,
     of_kind,
     partitions_of,
 )
 
 _MOST_SPELLINGS = 10_000
+_MOST_POINTS = 500
 
 CameBefore = Callable[[Sequence[int], "Sequence[float] | None"], Collection[int]]
 """Takes places in the page that is looked at, and where the rows stand by their replication key."""
@@ -39,6 +42,24 @@ class Stated(NamedTuple):
 
     value: Any
     line: int
+
+
+class BookmarkSeries:
+    """Takes points and keeps some hundreds of them, spread over the rows."""
+
+    def __init__(self) -> None:
+        self.points: list[list[Any]] = []
+        self._step = 1
+
+    def add(self, seconds: float, rows: int, bookmark: Any) -> None:
+        """After so many seconds and rows the bookmark stood there; None: there was none yet."""
+        shown = None if bookmark is None else str(bookmark)
+        if self.points and rows < self.points[-1][1] + self._step and shown == self.points[-1][2]:
+            return
+        self.points.append([round(seconds, 4), rows, shown])
+        if len(self.points) > _MOST_POINTS:
+            self.points = self.points[::2]
+            self._step = max(1, rows // (_MOST_POINTS // 2))
 
 
 class BookmarkWatch:
@@ -301,9 +322,121 @@ class BookmarkWatch:
         self, *, whole: bool, last_state: Any, seconds: float, now: dt.datetime, own_layout: bool = False
     ) -> None:
         """The end of the messages. ``whole``: the tap had come to its end; ``seconds``: how long it read;
-        ``own_layout``: see ``bookmark_ends``."""
+        ``own_layout``: the state is laid out in a way of the tap's own: that a stream is not found in it says
+        nothing."""
         if self.greatest is not None and not self.partitioned and not self._unordered:
-            look_at_end(self, whole=whole, last_state=last_state, seconds=seconds, now=now, own_layout=own_layout)
+            self._look_at_end(whole=whole, last_state=last_state, seconds=seconds, now=now, own_layout=own_layout)
+
+    def _look_at_end(self, *, whole: bool, last_state: Any, seconds: float, now: dt.datetime, own_layout: bool) -> None:
+        """Hold the last STATE against the rows of a stream that has some, and no partitions."""
+        own = self.bookmark_in(last_state)
+        if whole and last_state is not None:
+            entry = entry_of(last_state, self.stream, self.tap_stream_id)
+            if own is not MISSING:
+                if not knows_more(entry, self.key):
+                    self._lags(own)
+            elif entry is MISSING:
+                if not own_layout and not self.findings.seen("B316", self.stream):
+                    self._is_missing(last_state)
+            elif not has_bookmark(entry):
+                self._is_empty(entry)
+        if own is not MISSING:
+            self._far_ahead(own)
+            self._slow(own, seconds, now)
+
+    def _is_missing(self, last_state: Any) -> None:
+        if not any(mentions(last_state, name) for name in (self.stream, self.tap_stream_id) if name):
+            self.say(
+                "B305",
+                f"rows came up to {self.greatest_shown!s}, and the last STATE has no bookmark of the stream: each run "
+                "reads everything again",
+            )
+
+    def _is_empty(self, entry: Any) -> None:
+        if self.value is not MISSING:
+            self.findings.add(
+                "B316",
+                f"the last STATE no longer has the bookmark of '{self.stream}', which was {self.value!s}: a target "
+                "keeps the last STATE only",
+                stream=self.stream,
+            )
+        elif not entry or (isinstance(entry, Mapping) and all(value is None for value in entry.values())):
+            self.say(
+                "B305",
+                f"rows came up to {self.greatest_shown!s}, and what the last STATE has of the stream is empty: each "
+                "run reads everything again",
+            )
+
+    def _lags(self, own: Any) -> None:
+        said, greatest = self.said(own), self.greatest
+        began = None if self.given is MISSING else self.said(self.given)
+        if said is None or said >= greatest or _is_cut_of(said, greatest):
+            return
+        if began is not None and said <= began:
+            if self.nothing_new:
+                return  # rows at the bookmark, and those that the tap looks back to
+            self.say(
+                "B305",
+                f"rows came up to {self.greatest_shown!s}, and the bookmark stands at {own!s} as before: each run "
+                "reads them again",
+            )
+        else:
+            self.say(
+                "B323",
+                f"rows came up to {self.greatest_shown!s}, and the last bookmark is {own!s}: the rows between come "
+                "again with each run",
+            )
+
+    def _far_ahead(self, own: Any) -> None:
+        said = self.said(own)
+        if self.findings.seen("M201"):
+            return  # the last row may have stood in a line that can't be read
+        if isinstance(said, dt.datetime) and not has_zone(own) and said - self.greatest <= ZONES:
+            return  # it may be the rows' local time
+        if self.states and said is not None and said > self.greatest and own != self.given:
+            self.say(
+                "B324",
+                f"the last bookmark is {own!s}, and the last row has {self.greatest_shown!s}: what appears between "
+                "them in the source is never read",
+            )
+
+    def _slow(self, own: Any, seconds: float, now: dt.datetime) -> None:
+        least = self.limits.min_advance_ratio
+        ratio = self._ratio(own, seconds)
+        if ratio is None or seconds < self.limits.min_advance_seconds or ratio >= least:
+            return
+        said = of_kind(own, "time")
+        if said is None or (now - said).total_seconds() <= 2 * seconds:
+            return  # it has caught up
+        self.say(
+            "B306",
+            f"the bookmark went on by {ratio:.3g} s for each second of the run (at least {least:g} are needed to "
+            "catch up)",
+        )
+
+    def facts(self, last_state: Any, seconds: float) -> Mapping[str, Any]:
+        """See ``burler.verify.result.StreamFacts.bookmark``; ``seconds``: how long the run read."""
+        own = self.bookmark_in(last_state)
+        ratio = self._ratio(own, seconds)
+        return {
+            "from": None if self.given is MISSING else self.given,
+            "to": None if own is MISSING else own,
+            "advanced_seconds": self._advanced_seconds(own),
+            "ratio": None if ratio is None else round(ratio, 3),
+        }
+
+    def _advanced_seconds(self, own: Any) -> float | None:
+        """How far a bookmark of date-times went; None where it is none."""
+        began = self.given if self.given is not MISSING else self.first
+        if self.kind != "time" or own is MISSING or began is MISSING:
+            return None
+        one, other = of_kind(began, "time"), of_kind(own, "time")
+        return None if one is None or other is None else (other - one).total_seconds()
+
+    def _ratio(self, own: Any, seconds: float) -> float | None:
+        """Seconds that the bookmark went on for each second of the run."""
+        advanced = self._advanced_seconds(own)
+        return None if advanced is None or seconds <= 0 else advanced / seconds
 
     def _point(self, seconds: float) -> None:
         self._points.add(seconds, self.rows, None if self.value is MISSING else self.value)
@@ -325,3 +458,25 @@ def _same_kind(one: Any, other: Any) -> bool:
     return isinstance(one, int | float) == isinstance(other, int | float) and isinstance(one, str) == isinstance(
         other, str
     )
+
+
+def _is_cut_of(said: Any, greatest: Any) -> bool:
+    """Whether a bookmark is the last row's time in whole seconds, minutes, hours or days: so the source's filter may
+    want it, and it is the rows of that second or day that come again, as Singer allows."""
+    if not isinstance(said, dt.datetime):
+        unit = None if isinstance(said, str) else epoch_unit(greatest)  # of numbers that are times since 1970
+        lengths = [] if unit is None else [unit * seconds for seconds in (1, 60, 3_600, 86_400)]
+        return any(said == greatest // length * length for length in lengths)
+    try:
+        there = greatest.astimezone(said.tzinfo)
+    except OverflowError:  # the last day of the year 9999
+        return False
+    moment = there.replace(microsecond=said.microsecond if said.microsecond % 1000 else 0)
+    cuts = (
+        there.replace(microsecond=greatest.microsecond // 1000 * 1000),
+        moment,
+        moment.replace(second=0),
+        moment.replace(minute=0, second=0),
+        moment.replace(hour=0, minute=0, second=0),
+    )
+    return said in cuts

@@ -14,7 +14,6 @@ from burler.errors import BurlerError
 from burler.singer.lines import LineCut
 from burler.spec.declared import Declared, declaration_of
 from burler.spec.finding import Findings
-from burler.spec.left_out import without_rows, without_state
 from burler.spec.limits import Limits
 from burler.spec.lines import Line, Run, decode_block, rows_of, value_of, writable
 from burler.spec.saying import say_lines
@@ -314,8 +313,33 @@ class MessageCheck:
                 nothing_new=nothing_new,
             )
         if whole:
-            without_state(self)
-            without_rows(self)
+            self._without_state()
+            self._without_rows()
+
+    def _without_rows(self) -> None:
+        """Streams of which nothing came, or no more than the SCHEMA, in a run that began with no state."""
+        if self.given is not None or any(one.code in ("M201", "M202") for one in self.findings):
+            return  # what could not be read may have been the rows
+        for name, stream in self.streams.items():
+            if stream.schema is not None and not stream.rows and "BATCH" not in stream.forms:
+                self.say("M226", "the SCHEMA comes, and not one row", None, name)
+        for one in (self.declared or {}).values():
+            if one.selected and self.streams.keys().isdisjoint(one.names):
+                words = "the stream is selected, and nothing of it comes, not its SCHEMA either"
+                self.say("M226", words, None, one.stream)
+
+    def _without_state(self) -> None:
+        """Rows of incremental streams that no STATE covers."""
+        for name, stream in self.streams.items():
+            if stream.bookmarks is None or not stream.rows:
+                continue
+            if stream.bookmarks.covers(self.states.last if self.states.count else self.given):
+                continue  # a STATE that says nothing new may be left out
+            if not self.states.count:
+                words = "rows of an incremental stream came, and no STATE: each run reads everything again"
+                self.say("B310", words, None, name)
+            elif count := self.rows_since_state.get(name):
+                self.say("B318", f"{count} rows came after the last STATE: they come again with each run", None, name)
 
     def _names(self) -> set[str]:
         """What streams may be called in a state."""

@@ -15,7 +15,7 @@ from burler.errors import SqlError
 from burler.sql import sqlite
 from burler.sql.ahead import InHand, fetch_ahead
 from burler.sql.failures import sql_error
-from burler.sql.reading import Reading
+from burler.sql.reading import Reading, at_or_after
 from burler.sql.tables import Column
 
 if TYPE_CHECKING:
@@ -153,19 +153,6 @@ def _select_of(reading: Reading) -> Any:
             order.append(sa.case((source.c[name].is_(None), 0), else_=1))
         order.append(source.c[name])
     return select.order_by(*order)
-
-
-def at_or_after(columns: Sequence[Any], values: Sequence[Any]) -> Any:
-    """``(a, b) >= (1, 2)`` in words that every database knows: ``a > 1 or (a = 1 and b >= 2)``. Null is before all
-    values, as in SQLite, where a primary key may hold it."""
-    import sqlalchemy as sa
-
-    column, value = columns[0], values[0]
-    above = column.is_not(None) if value is None else column > value
-    if len(values) > 1:
-        same = column.is_(None) if value is None else column == value
-        return sa.or_(above, sa.and_(same, at_or_after(columns[1:], values[1:])))
-    return sa.true() if value is None else column >= value
 
 
 def _bound(column: Column, value: Any) -> Any:

@@ -120,3 +120,16 @@ def _resume(stream: StreamRun, order: Sequence[str]) -> tuple[Any, ...]:
 
 def _same(one: Any, other: Any) -> bool:
     return bool(one == other) or str(one) == str(other)
+
+
+def at_or_after(columns: Sequence[Any], values: Sequence[Any]) -> Any:
+    """``(a, b) >= (1, 2)`` in words that every database knows: ``a > 1 or (a = 1 and b >= 2)``. Null is before all
+    values, as in SQLite, where a primary key may hold it."""
+    import sqlalchemy as sa
+
+    column, value = columns[0], values[0]
+    above = column.is_not(None) if value is None else column > value
+    if len(values) > 1:
+        same = column.is_(None) if value is None else column == value
+        return sa.or_(above, sa.and_(same, at_or_after(columns[1:], values[1:])))
+    return sa.true() if value is None else column >= value

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from burler.sql.reading import Reading
+from burler.sql.reading import Reading, at_or_after
 from burler.sql.tables import Column
 
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ Tt](\d\d:\d\d)(:\d\d(?:\.\d+)?)?\s*(Z|z|[+-]\d\d:?\d\d)?", re.ASCII)
@@ -36,8 +36,6 @@ def never_null(connection: Any, table: str, schema: str | None, primary: Any) ->
 def select_of(reading: Reading) -> Any:
     """A pass through a table, with bound values and without SQLAlchemy's own reading of types."""
     import sqlalchemy as sa
-
-    from burler.sql.other import at_or_after
 
     columns: list[Any] = [sa.column(name) for name in dict.fromkeys((*reading.names, *reading.order))]
     source = sa.table(reading.table.name, *columns, schema=reading.table.schema)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from burler.config.secrets import masked
-from burler.spec.bookmark_ends import facts_of_bookmark
 from burler.spec.messages import MessageCheck
 from burler.spec.stream import StreamCheck
 from burler.verify.result import RunFacts, StreamFacts
@@ -49,7 +48,7 @@ def _stream(check: StreamCheck, last_state: Any, requests: dict[str, dict[str, A
     watch = check.bookmarks
     if watch is not None:
         facts.states = watch.states
-        found = facts_of_bookmark(watch, last_state, check.read_seconds)
+        found = watch.facts(last_state, check.read_seconds)
         facts.bookmark = {key: _plain(value) for key, value in found.items()}
         facts.series = [[at, rows, _plain(value)] for at, rows, value in watch.series]
         facts.order = watch.order.to_json(watch.key) if watch.order.rows else {}
