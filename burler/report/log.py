@@ -38,6 +38,8 @@ class RunLog:
     def hear(self, event: events.Event) -> None:
         """See ``burler.events``."""
         match event:
+            case events.Page():  # of these there are many
+                pass
             case events.FamilyBegan():
                 if logger.isEnabledFor(self._level):
                     self._began(event)

@@ -42,11 +42,11 @@ class StopToken:
     @property
     def reason(self) -> Reason:
         """Why to end; ``Reason.NONE``, which is false, as long as there is none."""
-        found = self._reason
-        if self._parent is not None:
-            above = self._parent.reason
-            if above > found:
-                return above
+        found, above = self._reason, self._parent
+        while above is not None:
+            if above._reason > found:
+                found = above._reason
+            above = above._parent
         return found
 
     def stop(self, reason: Reason) -> None:
