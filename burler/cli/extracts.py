@@ -14,7 +14,8 @@ from burler.cli import common, process
 from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options_in, read_lake_options
 from burler.cli.options import CONFIG, READ, SELECT, WRITE
-from burler.config.loading import Loaded, load_config
+from burler.config.loading import Loaded
+from burler.config.spec import load_config
 from burler.declare.app import App
 from burler.engine.run.signals import Stopper
 from burler.errors import UsageError

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path as FilePath
 from typing import Any
 
 from burler.config import schemas
@@ -14,7 +12,6 @@ from burler.config.fill import fill, plain_copy
 from burler.config.problems import Problems, dotted
 from burler.config.secrets import Path, secret_values
 from burler.config.sentences import kind_of
-from burler.errors import DeclarationError
 from burler.schema_tree import TYPES, type_of
 from burler.suggest import nearest
 
@@ -132,81 +129,6 @@ class SchemaForm(ConfigForm):
         aside = settings_aside(filled, self.keys)
         validate(self._validator, filled, problems, place=self.place)
         return filled | aside
-
-
-class FileForm(ConfigForm):
-    """The path of a JSON file that holds an example or a JSON Schema. It is read when it is needed."""
-
-    def __init__(self, path: FilePath, *, place: str) -> None:
-        super().__init__(place=place)
-        self.path = path
-        self._form: ConfigForm | None = None
-
-    def _read(self) -> ConfigForm:
-        from burler.config.loading import read_config_file
-        from burler.errors import ConfigError
-
-        if self._form is None:
-            try:
-                content = read_config_file(self.path)
-            except ConfigError as error:
-                said = str(error).removeprefix("config file ").replace("Give the right path with --config.", "").strip()
-                raise DeclarationError(
-                    f"{self.place}: the file that config_spec names, {said} "
-                    "It holds a sample config or a JSON Schema; a relative path counts from the tap's module."
-                ) from None
-            kind = SchemaForm if schemas.is_json_schema(content) else ExampleForm
-            self._form = kind(content, place=f"{self.place}, {self.path.name}")
-        return self._form
-
-    def _examine(self, config: dict[str, Any], problems: Problems) -> dict[str, Any]:
-        return self._read()._examine(config, problems)
-
-    def _make_schema(self) -> dict[str, Any]:
-        return self._read().json_schema()
-
-
-def parse_spec(spec: ConfigSpec, *, place: str, folder: FilePath | None) -> ConfigForm:
-    """A ``config_spec`` in any form.
-
-    Args:
-        place: ``file:line`` of the declaration; it stands in every error of it.
-        folder: where a relative path counts from; None: the current folder.
-
-    Raises:
-        DeclarationError: it is of no known form, or a broken JSON Schema.
-    """
-    if spec is None:
-        return ConfigForm(place=place)
-    if isinstance(spec, str | os.PathLike):
-        return _file_form(spec, place, folder)
-    if isinstance(spec, Mapping):
-        if schemas.is_json_schema(spec):
-            return SchemaForm(spec, place=place)
-        if all(isinstance(key, str) for key in spec):
-            return ExampleForm(spec, place=place)
-    elif isinstance(spec, Sequence) and not isinstance(spec, bytes | bytearray):
-        if all(isinstance(key, str) for key in spec):
-            return KeysForm(spec, place=place)
-    else:
-        from burler.config.authors import author_form
-
-        form = author_form(spec, place=place)
-        if form is not None:
-            return form
-    raise DeclarationError(
-        f"{place}: config_spec is {type(spec).__name__}; give a list of keys, an example dict, a path ending in "
-        ".json, a JSON Schema, a model class, a function that raises, or an object with validate()."
-    )
-
-
-def _file_form(spec: str | os.PathLike[str], place: str, folder: FilePath | None) -> ConfigForm:
-    text = os.fspath(spec)
-    if not isinstance(text, str) or not (text.endswith(".json") or not isinstance(spec, str)):
-        raise DeclarationError(
-            f"{place}: config_spec is text; give a list of keys, or a path ending in .json. One key: [{text!r}]."
-        )
-    return FileForm((folder or FilePath()) / text, place=place)
 
 
 def settings_aside(config: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from burler.errors import ConfigError
 if TYPE_CHECKING:
     from burler.config.forms import ConfigForm
 
-__all__ = ["FROM_ENVIRONMENT", "Loaded", "environment_prefix", "load", "load_config", "read_config_file", "variable_of"]
+__all__ = ["FROM_ENVIRONMENT", "Loaded", "environment_prefix", "load", "read_config_file", "variable_of"]
 
 FROM_ENVIRONMENT = "ENV"
 """``--config ENV``, in place of a file: the config comes from environment variables. A file of that name: ``./ENV``."""
@@ -113,27 +113,6 @@ def load(
     schema = {} if form is None else form.json_schema()
     variables, problems = apply_environment(config, environment, tap_name=tap_name, schema=schema)
     return Loaded(config, read, variables, tuple(problems))
-
-
-def load_config(
-    files: Iterable[str | Path] = (),
-    *,
-    environment: Mapping[str, str],
-    tap_name: str,
-    spec: Any = None,
-) -> dict[str, Any]:
-    """As :func:`load`, from a ``config_spec`` in any form; gives the config alone.
-
-    Raises:
-        ConfigError: an unreadable file, or variables whose text is not what the spec asks for.
-    """
-    from burler.config.forms import parse_spec
-
-    form = parse_spec(spec, place=tap_name, folder=None)
-    loaded = load(files, environment=environment, tap_name=tap_name, form=form)
-    if loaded.problems:
-        raise ConfigError("\n  ".join(loaded.problems))
-    return loaded.config
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

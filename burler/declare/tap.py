@@ -11,8 +11,9 @@ from typing import Any, Never, TypeVar, Unpack, overload
 
 from burler import hangups
 from burler.call import caller
-from burler.config.forms import ConfigSpec, parse_spec
+from burler.config.forms import ConfigSpec
 from burler.config.loading import variable_of
+from burler.config.spec import parse_spec
 from burler.context import current_run
 from burler.declare.app import App
 from burler.declare.classes import register_class
