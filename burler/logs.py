@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from burler.call import short_path
-from burler.config.watched import clean, no_secrets
+from burler.config.secrets import masked, no_secrets
 
 logger = logging.getLogger("burler")
 
@@ -153,7 +153,7 @@ def harmless(text: str) -> str:
 def short(error: BaseException) -> str:
     """An exception of somebody else's in a few lines: its type and its text, cut where it goes on and on."""
     try:
-        text = clean(str(error))  # before lines are touched and cut: a secret may have several
+        text = masked(str(error))  # before lines are touched and cut: a secret may have several
     except Exception:  # its own __str__ is broken; the type still says something
         text = ""
     lines = [line for line in text.strip().splitlines() if line.strip()]

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from burler.config.watched import Clean, clean
+from burler.config.secrets import Clean, masked
 from burler.measures import Measure
 
 logger = logging.getLogger("burler")
@@ -59,7 +59,9 @@ def metric(measure: Measure, value: float, **tags: Any) -> None:
     if not logger.isEnabledFor(logging.INFO):
         return
     shown = {
-        key: clean(tag) if isinstance(tag, str) and key not in _OUR_TAGS else tag  # a stream may be named like a secret
+        key: masked(tag)
+        if isinstance(tag, str) and key not in _OUR_TAGS
+        else tag  # a stream may be named like a secret
         for key, tag in tags.items()
     }
     value = round(value, 6) if isinstance(value, float) else value

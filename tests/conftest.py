@@ -23,7 +23,7 @@ import support.cli
 import support.servers
 from burler.errors import BurlerError
 from burler.testing import canaries_in
-from support.internals import config_watched, log_settings, settings
+from support.internals import config_secrets, log_settings, settings
 
 
 def bound_by_burler():
@@ -73,7 +73,7 @@ def the_log_is_as_it_was():
 def secrets_of_other_tests_are_forgotten():
     """What a test has hidden from logs stays hidden in its process: after thousands each masking would take long."""
     yield
-    no_secrets = config_watched.no_secrets
+    no_secrets = config_secrets.no_secrets
     if no_secrets._added:
         no_secrets._added.clear()
         no_secrets._gather()

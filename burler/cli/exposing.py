@@ -16,7 +16,7 @@ from typing import Any
 
 from burler import logs
 from burler.cli import common
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.errors import UsageError
 from burler.extras import require
 from burler.localfile import replace_file
@@ -101,7 +101,7 @@ class Collector:
 
     def __init__(self, stats: RunStats, tap_id: str, metrics: Any) -> None:
         self._stats = stats
-        self._tap = str(clean(tap_id))
+        self._tap = str(masked(tap_id))
         self._families = {
             "counter": metrics.CounterMetricFamily,
             "gauge": metrics.GaugeMetricFamily,

@@ -192,12 +192,12 @@ def batch_config(
 
 def _batch_config_of(files: tuple[str, ...]) -> dict[str, Any]:
     from burler.config.loading import merged, read_config_file
-    from burler.config.watched import hide
+    from burler.config.secrets import hide_config
 
     config: dict[str, Any] = {}
     for path in files:
         config = merged(config, read_config_file(path))
-    hide(config)
+    hide_config(config)
     given = config.get("batch_config")
     if files and given is None:
         raise ConfigError(

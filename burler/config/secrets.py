@@ -1,4 +1,4 @@
-"""Secrets: which config keys hold one, and what is shown in their place."""
+"""Secrets: which config keys hold one, what is shown in their place, and that no log, error and report has one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import base64
 import functools
 import html
 import json
+import logging
 import re
+import threading
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
@@ -54,6 +57,7 @@ _ENDS_IT = re.compile(r"[/?#@]")  # in a password: libraries take what stands be
 _IN_QUERY = re.compile(r"([?&]([\w.-]+)=)([^&#\s]+)")
 # As in "Server=db;Password=..." and "host=db password=..."; the last word of "Shared Access Key" says enough.
 _IN_PAIRS = re.compile(r"((?:^|[;,\s])([\w.-]+)\s*=\s*)(\"[^\"]+\"|'[^']+'|[^;\s\"']+)")
+_MOST = 1000  # texts given to hide(); what was forgotten is a token that has long run out
 _SHORTEST = 4  # a shorter value would mask half of every sentence
 _PART = 8  # so much of a secret, as one of its lines or before a cut, is hidden as well
 _CUT = re.compile(r"\s*(\.\.\.|…|['\"`:;,]|$)")
@@ -199,27 +203,6 @@ def secret_values(config: Any, inside: bool = False, *, marked: Iterable[Path] =
         yield from spellings(text)
 
 
-def hide(text: str) -> None:
-    """Hide a secret that stands in no config (a token that was fetched): from here on it shows as ``***`` in logs,
-    errors and reports of this process, in each of its :func:`spellings`.
-
-    Texts shorter than four characters are left as they are. The last 1,000 such secrets are kept in mind: a tap that
-    runs for months gets a new token every few minutes.
-    """
-    from burler.config.watched import no_secrets
-
-    if len(text) >= _SHORTEST:
-        no_secrets.add(text)
-
-
-def masked(text: str) -> str:
-    """A text with ``***`` for each secret that is known so far: those of the configs of this process, and those that
-    were given to :func:`hide`."""
-    from burler.config.watched import clean
-
-    return clean(text)
-
-
 def spellings(text: str) -> set[str]:
     """A text as it looks plain, inside JSON, ``repr``, that of its bytes, hex and a URL, and from eight bytes on inside
     base64 (a password in an ``Authorization: Basic`` header); of one with several lines (a PEM key) also each line of
@@ -299,3 +282,102 @@ def _without_beginnings(text: str, secret: str) -> str:
         else:
             at = end
     return text
+
+
+# ---- what is hidden in this process ---------------------------------------------------------------------------------
+
+
+class Clean(str):
+    """A line that is clean already, and whose form must stay."""
+
+    __slots__ = ()
+
+
+class NoSecrets(logging.Filter):
+    """Leaves secrets out of every line of a handler, whatever its formatter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.secrets: tuple[str, ...] = ()
+        self._watched: tuple[tuple[Any, tuple[Path, ...]], ...] = ()
+        self._raw: frozenset[str] = frozenset()
+        self._added: dict[str, set[str]] = {}
+        self._lock = threading.RLock()  # tokens are fetched in all threads, and each line of the log asks
+
+    def add(self, text: str) -> None:
+        """Hide a text that stands in no config, whichever configs come and go."""
+        with self._lock:
+            if self._added.pop(text, None) is None and len(self._added) >= _MOST:
+                del self._added[next(iter(self._added))]
+            self._added[text] = spellings(text)
+            self._gather()
+
+    def watch(self, config: Any, marked: Iterable[Path], *, more: bool) -> None:
+        """Hide the secrets of a config, and those that come into it later on."""
+        with self._lock:
+            if not more:
+                self._watched, self._raw = (), frozenset()
+                self._gather()
+            self._watched = (*self._watched, (config, tuple(marked)))
+            self.look()
+
+    def look(self) -> None:
+        """Learn the secrets that have come into the configs; those that were there before stay hidden."""
+        with self._lock:
+            try:
+                now = {text for config, marked in self._watched for text in raw_secrets(config, marked=marked)}
+            except RuntimeError:  # a thread of the tap's is changing the config just now
+                return
+            new = now - self._raw
+            if new:
+                self._raw = self._raw | new
+                self._gather()
+
+    def _gather(self) -> None:
+        found = {spelled for text in self._raw for spelled in spellings(text)}.union(*self._added.values())
+        self.secrets = tuple(sorted(found, key=len, reverse=True))
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite the record where a secret stands in it."""
+        self.look()
+        if self.secrets and not isinstance(record.msg, Clean):
+            message = record.getMessage()
+            clean = scrub(message, self.secrets)
+            if clean != message:
+                record.msg, record.args = clean, ()
+            if record.exc_info and record.exc_info[0] is not None:
+                text = record.exc_text or "".join(traceback.format_exception(*record.exc_info)).rstrip()
+                record.exc_text = scrub(text, self.secrets)
+        return True
+
+
+no_secrets = NoSecrets()
+"""The one watcher of this process: logs are of the process, too."""
+
+
+def hide(text: str) -> None:
+    """Hide a secret that stands in no config (a token that was fetched): from here on it shows as ``***`` in logs,
+    errors and reports of this process, in each of its :func:`spellings`.
+
+    Texts shorter than four characters are left as they are. The last 1,000 such secrets are kept in mind: a tap that
+    runs for months gets a new token every few minutes.
+    """
+    if len(text) >= _SHORTEST:
+        no_secrets.add(text)
+
+
+def masked(text: str) -> str:
+    """A text with ``***`` for each secret that is known so far: those of the configs of this process, and those that
+    were given to :func:`hide`."""
+    no_secrets.look()
+    return scrub(text, no_secrets.secrets)
+
+
+def hide_config(config: Any, *, marked: Iterable[Path] = (), more: bool = False) -> None:
+    """From here on secrets of a config show as ``***`` in every log line: the values of its secret-looking keys and
+    those at the ``marked`` paths.
+
+    The config itself is watched: a token that the tap refreshes in it is hidden from then on, and the old one stays
+    hidden. ``more`` adds a config to those that are hidden already; else it takes their place.
+    """
+    no_secrets.watch(config, marked, more=more)

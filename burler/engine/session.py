@@ -12,7 +12,7 @@ from typing import Any
 
 from burler.call import call
 from burler.config.loading import Loaded
-from burler.config.watched import hide
+from burler.config.secrets import hide_config
 from burler.config.writeback import ConfigFiles
 from burler.context import StreamRun, call_bound
 from burler.declare.app import App
@@ -39,12 +39,12 @@ def open_session(app: App, config: Mapping[str, Any] | Loaded) -> tuple[Session,
     """
     loaded = config if isinstance(config, Loaded) else Loaded(dict(config))
     marked = app.config_form.secret_paths
-    hide(loaded.config, marked=marked)
+    hide_config(loaded.config, marked=marked)
     if not app.streams and app.discover is None:
         raise _no_streams(app)
     checked, settings = _check(app, loaded)
     log_settings.follow(settings)
-    hide(checked, marked=marked, more=True)
+    hide_config(checked, marked=marked, more=True)
     return Session(app, checked, files=ConfigFiles(loaded, checked) if loaded is config else None), settings
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.errors import StorageError
 from burler.http import failed as fails
 from burler.http.body import chunks, closing_what_is_left
@@ -42,7 +42,7 @@ def download(sender: Sender, request: Request, to: str | Path, *, max_bytes: int
                 response = sender.send(request, read=lambda response: _write(response, file, most))
             if response.status_code in (204, 205):
                 fact = f"{response.status_code} {response.reason}: there is nothing to put into a file"
-                raise fails.of_reply(response, clean(fact), "bad body", _NOTHING, passing=False).error(1)
+                raise fails.of_reply(response, masked(fact), "bad body", _NOTHING, passing=False).error(1)
             part.path.replace(path)
     except OSError as error:
         raise StorageError(f"{path}: a download can't be written there: {error.strerror}.") from None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.errors import CredentialsError, HttpError, NoAnswerError, NotFoundError
 from burler.http.masking import mask_text, mask_url
 from burler.log_settings import log_settings
@@ -113,7 +113,7 @@ def of_status(response: requests.Response, retry_statuses: Any, more: str = "") 
     usual = SOURCE_FAILS if status >= 500 or status in (408, 425) else ""
     name = response.reason or http.client.responses.get(status, "")
     return Failed(
-        fact=f"{status} {clean(str(name))[:60]}".strip() + more,
+        fact=f"{status} {masked(str(name))[:60]}".strip() + more,
         reason=str(status),
         passing=status in retry_statuses,
         cure=_CURES.get(status, usual),
@@ -232,7 +232,7 @@ def _network(causes: list[BaseException], timeout: tuple[float, float], *, begun
     reach = _REACH
     longer = "Ask for less at once, or say timeout_seconds=(to connect, between two bytes)."
     if found := caused(ssl.SSLCertVerificationError):
-        said = clean(str(getattr(found, "verify_message", "") or "it could not be checked"))
+        said = masked(str(getattr(found, "verify_message", "") or "it could not be checked"))
         return f"its certificate is not trusted: {said}", "Say verify='path/of/the/ca.pem' if it is your own.", False
     if caused(ssl.SSLError, requests.exceptions.SSLError):
         return (
@@ -261,7 +261,7 @@ def _network(causes: list[BaseException], timeout: tuple[float, float], *, begun
     if caused(http.client.HTTPException, lib.ProtocolError):
         return "what came is no HTTP reply", "Look at base_url: is it the port of an HTTP server?", True
     inner = causes[-1]
-    return f"no reply ({type(inner).__name__}: {clean(str(inner))[:80]})", reach, isinstance(inner, OSError)
+    return f"no reply ({type(inner).__name__}: {masked(str(inner))[:80]})", reach, isinstance(inner, OSError)
 
 
 def unsendable(error: Exception, method: str, url: str, *, prepared: bool) -> Failed:

@@ -6,8 +6,7 @@ import re
 from typing import Any
 from urllib.parse import unquote_plus
 
-from burler.config.secrets import MASKED, may_be_secret, surely_secret, without_password
-from burler.config.watched import clean
+from burler.config.secrets import MASKED, masked, may_be_secret, surely_secret, without_password
 
 _NAMES = frozenset({"code", "assertion", "pw", "sid", "ticket"})  # of requests and replies, beside those of configs
 _SESSION = re.compile(r"[a-z]{0,12}session(id)?|[a-z]{0,12}sessid", re.IGNORECASE)
@@ -36,7 +35,7 @@ def mask_url(url: str) -> str:
     whole = mask_path(whole)
     if query:
         whole += "?" + "&".join(_masked_pair(pair) for pair in query.split("&"))
-    return clean(whole)
+    return masked(whole)
 
 
 def mask_path(url: str) -> str:
@@ -68,7 +67,7 @@ def mask_text(text: str) -> str:
     )
     text = _SCHEME.sub(lambda found: f"{found[1]}{found[2]}{MASKED}", text)
     text = _FORM_FIELD.sub(lambda found: f"{found[1]}={MASKED}" if _hides(found[1], found[2]) else found[0], text)
-    return clean(text)
+    return masked(text)
 
 
 def _of_number(name: str) -> bool:

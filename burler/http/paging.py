@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.context import running, spec_of
 from burler.errors import HttpError, NotModified, PagingError, SourceError
 from burler.http import unfollowed
@@ -98,7 +98,7 @@ def _rows(found: Iterator[tuple[JsonPage, str]]) -> Iterator[dict[str, Any]]:
             read = json_rows(page)
         except PageError as error:
             yield from error.rows
-            raise SourceError(f"{where}: {clean(str(error))}.") from None
+            raise SourceError(f"{where}: {masked(str(error))}.") from None
         yield from read
 
 
@@ -129,7 +129,7 @@ def _loop(
             request = paginator.first(request) if number == 1 else request
             seen.request(request, number)
         except PagingError as error:
-            raise PagingError(f"{where}: {clean(str(error))}") from None
+            raise PagingError(f"{where}: {masked(str(error))}") from None
         try:
             reply = _reply(source, request, _path_of_stream() if path is None else path)
         except NotModified:
@@ -145,7 +145,7 @@ def _loop(
             seen.reply(reply, number)
             following = paginator.following(request, reply)
         except PagingError as error:
-            raise PagingError(f"{where}: {clean(str(error))}") from None
+            raise PagingError(f"{where}: {masked(str(error))}") from None
         if reply.is_page:
             read.add(reply)  # now: a paginator may have counted its rows
         if following is None:
@@ -276,11 +276,11 @@ def _changed(before: Request | None, request: Request) -> str:
     for now, was in ((request.params, before and before.params), (request.headers, before and before.headers)):
         parts += [_pair(name, value) for name, value in (now or {}).items() if (was or {}).get(name) != value]
     if isinstance(request.json, Mapping) and request.json != (before and before.json):
-        parts.append(f"the body {clean(_bytes_of(request.json).decode(errors='replace'))[:_GLIMPSE]}")
+        parts.append(f"the body {masked(_bytes_of(request.json).decode(errors='replace'))[:_GLIMPSE]}")
     return ", ".join(parts) or "the same request"
 
 
 def _pair(name: str, value: Any) -> str:
     """A parameter; one that says how to go on is shown although it may be called a token."""
     hidden = is_secret_name(name) and not any(word in name.lower() for word in _PAGE_WORDS)
-    return f"{name}=***" if hidden else f"{name}={clean(str(value))[:_GLIMPSE]}"
+    return f"{name}=***" if hidden else f"{name}={masked(str(value))[:_GLIMPSE]}"

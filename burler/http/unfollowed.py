@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.context import StreamRun, running, spec_of
 from burler.http.masking import mask_url
 from burler.http.origins import joined
@@ -406,7 +406,7 @@ def _says(sign: Sign, reply: Reply, read: ListRead) -> str:
 
 def _where(sign: Sign) -> str:
     return (
-        f"the header '{clean(sign.header)[:100]}'"
+        f"the header '{masked(sign.header)[:100]}'"
         if sign.header
         else f"'{_dotted(sign.place)}'"
         if sign.place
@@ -452,7 +452,7 @@ def _paginator(sign: Sign) -> str:
         return f"burler.http.Cursor('header:{sign.header}', param='{'page' if 'page' in header else '...'}')"
     if sign.url and isinstance(sign.value, str):
         place = (
-            clean(repr(list(sign.place)))[:100]
+            masked(repr(list(sign.place)))[:100]
             if any("." in name for name in sign.place)
             else f"'{_dotted(sign.place)}'"
         )
@@ -483,7 +483,7 @@ def _of_a_place(source: Any, request: Request, reply: Reply, inner: Any, sign: S
     )
     level = logging.WARNING if sign or near or could_be or is_mistake else logging.INFO
     if _is_new(source, request, (own, str(level), *list(there)[:10])):
-        names = clean(", ".join(f"'{name:.40}'" for name in list(there)[:10])) or "none"
+        names = masked(", ".join(f"'{name:.40}'" for name in list(there)[:10])) or "none"
         logger.log(
             level,
             "%s: one page; nothing at '%s' of the reply names a next one%s. Names there: %s%s",
@@ -533,7 +533,7 @@ def _named(request: Request) -> str:
 
 
 def _dotted(place: Place) -> str:
-    return clean(".".join(place))[:100]
+    return masked(".".join(place))[:100]
 
 
 def _is_new(source: Any, request: Request, form: tuple[str, ...]) -> bool:

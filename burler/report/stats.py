@@ -16,7 +16,7 @@ from typing import Any
 
 from burler import events, times
 from burler.clock import Clock
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.report.values import TEXT, cut, described, value_of, values_of
 
 FAILURES = 1000
@@ -281,7 +281,7 @@ class RunStats:
             max(self._streams.values(), key=lambda one: len(one.shown)).shown.pop(0)
             self._shown -= 1
         self._shown += 1
-        row.error = {"where": None if where is None else cut(clean(where)), **described(error, row.name)}
+        row.error = {"where": None if where is None else cut(masked(where)), **described(error, row.name)}
         row.shown.append(row.error)
 
     def _stream_ended(self, ended: events.StreamEnded) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from burler.config.secrets import mask
-from burler.config.watched import clean
 from burler.events import DroppedField, Remarks
 from burler.log_settings import log_settings
 from burler.pipeline.unknown import FURTHER, show
@@ -111,7 +110,7 @@ def _example(field: DroppedField) -> str:
     telling = [example for example in field.examples if example not in (None, "", [], {})]
     names = [part for part in field.path if part is not None]
     masked = mask((telling or field.examples)[0], names[-1] if names else "")
-    return _cut(clean(json.dumps(masked, ensure_ascii=False, default=str)), _EXAMPLE)
+    return _cut(masked(json.dumps(masked, ensure_ascii=False, default=str)), _EXAMPLE)
 
 
 def _cut(text: str, most: int) -> str:

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from burler import logs
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.errors import BurlerError
 
 TEXT = 300
@@ -34,7 +34,7 @@ def cut(text: str, most: int = TEXT) -> str:
 def value_of(value: Any, most: int | None = None) -> Any:
     """A bookmark or a name as a JSON value, without secrets; a text is cut after ``most`` characters."""
     if isinstance(value, str):
-        text = clean(value)
+        text = masked(value)
         return plain(text) if most is None else cut(text, most)
     other = plain(value)
     return value_of(other, most) if isinstance(other, str) else other
@@ -43,7 +43,7 @@ def value_of(value: Any, most: int | None = None) -> Any:
 def values_of(values: list[Any]) -> list[Any]:
     """As :func:`value_of` with ``TEXT``, for many at once: to look for the secrets costs more than to compare."""
     joined = "\n;\n".join(value for value in values if isinstance(value, str))
-    if clean(joined) == joined:
+    if masked(joined) == joined:
         return [plain(value) for value in values]
     return [value_of(value, TEXT) for value in values]
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.errors import BurlerError, StorageError, UsageError
 from burler.extras import require, require_store, store_package
 from burler.storage.base import Conflict
@@ -49,7 +49,7 @@ def fact(error: BaseException) -> str:
 
 def said(error: BaseException) -> str:
     """``fact`` within a sentence."""
-    return clean(fact(error)).replace("\n", " ")[:300].rstrip(".")
+    return masked(fact(error)).replace("\n", " ")[:300].rstrip(".")
 
 
 @contextlib.contextmanager

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from burler.config.secrets import hide, mask, raw_secrets
-from burler.config.watched import clean
+from burler.config.secrets import hide, mask, masked, raw_secrets
 from burler.errors import UsageError
 from burler.localfile import Cures
 
@@ -188,7 +187,7 @@ def shown(text: str) -> str:
     be signed, and in letters that can be written."""
     if is_web(text) and " " not in text.partition("?")[0]:
         text = text.partition("?")[0] + ("?..." if "?" in text else "")
-    return printable(clean(str(mask(_QUERY.sub(r"\1?...", text)))))
+    return printable(masked(str(mask(_QUERY.sub(r"\1?...", text)))))
 
 
 def printable(text: str) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 import msgspec
 
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.http.masking import is_secret_name, mask_path, mask_url
 
 Pair = tuple[str, str]
@@ -77,7 +77,7 @@ def parts_of(url: str) -> SplitResult:
 
 def endpoint_of(asked: Asked) -> str:
     """``GET /contacts/{id}/notes``: the path with ``{id}`` for what names one thing."""
-    segments = clean(mask_path(asked.parts.path or "/")).split("/")
+    segments = masked(mask_path(asked.parts.path or "/")).split("/")
     return f"{asked.method} {'/'.join(map(_named, segments))}"[:_SHOWN]
 
 

@@ -18,6 +18,7 @@ ALLOWED = {
     "burler.lake.LakeDriver(pace)": "a writer has one clock: clock=",
     "burler.Tap.functions": "it was for the engine, which reads an App: tap.seal()",
     "burler.testing.FakeClock.is_fake": "what runs no longer asks whose clock it has",
+    "burler.config.parse_spec(folder): FilePath | None": "it is pathlib's Path, by its own name",
     # Mended since.
     "burler.verify.Options: positions": "'allow' came before 'progress': nobody gives ten options by place",
     "exit of a new tap in a folder that is not there: 2": "burler new makes the folder that --into names",

@@ -15,7 +15,7 @@ import importlib
 from types import ModuleType
 
 MODULES = {
-    "config_watched": "burler.config.watched",
+    "config_secrets": "burler.config.secrets",
     "from_json": "burler.records.columns.from_json",
     "batch_storage": "burler.batch.storage",
     "batch_config": "burler.batch_config",

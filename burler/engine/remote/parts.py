@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.engine.family import Family
 from burler.engine.state.ordered import PartitionOrder
 from burler.engine.state.progress import Partition, Progress
@@ -77,7 +77,7 @@ class PartError:
     def of(cls, error: BaseException, stream: str, where: str = "") -> PartError:
         """What an error says, without secrets."""
         if isinstance(error, BurlerError):
-            return cls(stream, where, clean(str(error).removeprefix(f"stream '{stream}': ")))
+            return cls(stream, where, masked(str(error).removeprefix(f"stream '{stream}': ")))
         return cls(stream, where, short(error), place_of_error(error))
 
     def to_error(self) -> StreamError:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from burler.config.watched import clean, hide
+from burler.config.secrets import hide_config, masked
 from burler.engine.remote import PartError, as_errors
 from burler.errors import MessageError
 from burler.lake.writing.ingest import ingest
@@ -63,7 +63,7 @@ class ExecTask:
     def run(self) -> Done:
         """See ``Task.run``. A tap that fails has said what it has said: that counts, up to its last STATE, as it does
         where a tap is piped into ``burler lake write``."""
-        hide(dict(self.tap.config or {}))
+        hide_config(dict(self.tap.config or {}))
         begun = time.monotonic()
         writer: _Collecting = self.target.writer(_Collecting)
         with self.tap.sync(self.catalog, self.state) as tap:
@@ -71,7 +71,7 @@ class ExecTask:
             try:
                 ingest(tap.fd, cast(LakeWriter, writer), warn=logger.warning)
             except MessageError as wrong:
-                error = clean(str(wrong))
+                error = masked(str(wrong))
             else:
                 error = tap.failure() if tap.end() else ""
         rows: dict[str, int] = {}
@@ -116,7 +116,7 @@ class ExecWork:
         state: Mapping[str, Any] | None,
         select: str | None,
     ) -> None:
-        hide(dict(config or {}))
+        hide_config(dict(config or {}))
         self._tap, self._catalog = look(text, config, catalog, option="--exec")
         self._chosen, self._select, self._target = catalog is not None, select, target
         self._begun: dict[str, Any] = copy.deepcopy(dict(state or {}))

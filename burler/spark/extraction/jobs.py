@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.errors import BurlerError
 from burler.logs import short
 from burler.spark.extraction.tasks import FAILED, Task
@@ -140,7 +140,7 @@ def reason(error: BaseException) -> str:
     text = str(error)
     said = _SAID.search(text)
     if said:
-        return clean(said[1].strip())
+        return masked(said[1].strip())
     gone = _GONE.search(text)
     if gone:
         return f"its Python worker ended before it was done ({gone[1]}); was it killed, or out of memory?"

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from burler import logs
 from burler.appref import AppRef
-from burler.config.watched import clean
+from burler.config.secrets import masked
 from burler.engine.remote import Part, run_part
 from burler.errors import BurlerError, UsageError
 from burler.lake.store import open_store
@@ -134,9 +134,9 @@ def work(payload: bytes) -> bytes:
     try:
         done = task.run()
     except UsageError as error:
-        done = Refused(clean(str(error)))
+        done = Refused(masked(str(error)))
     except Exception as error:
-        text = clean(str(error)) if isinstance(error, BurlerError) else logs.short(error)
+        text = masked(str(error)) if isinstance(error, BurlerError) else logs.short(error)
         place = None if isinstance(error, BurlerError) else logs.place_of_error(error)
         said = FAILED + " ".join(text.split()) + (f" ({place})" if place else "")
     if done is None:
