@@ -162,7 +162,7 @@ class Incomplete(Event, frozen=True):
 
 
 class StateWritten(Event, frozen=True):
-    """A STATE is out; ``size``: bytes of its value."""
+    """The sink has taken a STATE; ``size``: bytes of its value."""
 
     size: int
 

@@ -1,4 +1,4 @@
-"""Pull: the only place that runs user code, a page at a time.
+"""Pull: the only place that runs sync functions, a page at a time.
 
 The user's iterator is driven from C: ``buffer.extend(islice(iterator, n))`` inside a private copy of the context (a
 generator has no context of its own), one context entry a page. What was yielded so far is visible in the buffer while

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -14,8 +15,10 @@ from families import CHILD, PARENT
 import burler
 from burler.errors import BadRecordError, BurlerError
 from burler.testing import run_tap
-from support.internals import memory_sink
+from support.internals import memory_sink, signals
 from support.runs import run_into
+
+FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
 
 
 def _in_threads(count: int, action: Any) -> None:
@@ -227,3 +230,47 @@ def test_a_thread_that_emits_under_a_lock_that_a_hook_wants_stops_nothing():
     run = run_tap(tap, {"parent_buffer_rows": 3})
     assert not run.result.errors
     assert [row["id"] for row in run.records("children")] == list(range(30))
+
+
+@pytest.mark.parametrize("says", ["save_bookmark", "state"])
+def test_a_thread_that_goes_on_behind_a_stop_moves_nothing_ahead_of_its_rows(says: str):
+    """Its rows are dropped from there on, while the function's finally runs."""
+    tap, stopper, begun, over = burler.tap("tap-threads"), signals.Stopper(), threading.Event(), threading.Event()
+
+    options = {"replication_method": burler.LOG_BASED}
+    if says == "save_bookmark":
+        options = {"replication_key": "id", "bookmark_strategy": "manual"}
+
+    @tap.tail("rows", key_properties="id", schema=FIELDS, **options)
+    def rows(stream):
+        def emit() -> None:
+            for i in range(1, 100_000):
+                if over.is_set():
+                    return
+                stream.emit_record({"id": i})
+                if says == "state":
+                    stream.state = {"id": i}
+                else:
+                    stream.save_bookmark(i)
+                if i == 50:
+                    begun.set()
+
+        thread = threading.Thread(target=emit)
+        thread.start()
+        try:
+            assert begun.wait(20)
+            stopper.handle(signal.SIGTERM, None)
+        finally:
+            time.sleep(0.2)
+            over.set()
+            thread.join()
+
+    out = run_tap(tap, {"tail": True}, stopper=stopper)
+    seen = 0
+    for message in out.messages:
+        if message["type"] == "RECORD":
+            seen = message["record"]["id"]
+        elif message["type"] == "STATE":
+            entry = message["value"].get("bookmarks", {}).get("rows", {})
+            assert max(entry.get("id", 0), entry.get("stream_state", {}).get("id", 0)) <= seen
+    assert seen >= 50

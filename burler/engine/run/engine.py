@@ -6,15 +6,13 @@ import datetime as dt
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from burler.clock import Clock
 from burler.engine.acknowledge import Acknowledgements
 from burler.engine.catalog.plan import Plan, PlannedStream
-from burler.engine.family import Family
-from burler.engine.run.failures import Failures
 from burler.engine.run.partitions import GivenPartition
 from burler.engine.run.signals import Stopper
 from burler.engine.run.stop import Reason, StopToken
@@ -32,7 +30,7 @@ FATAL: tuple[type[BaseException], ...] = (OutputClosed, StorageError, DataError,
 
 
 class GuardedSink(Forward):
-    """The sink; when it fails, the run's token says so: after that nothing may be written, least of all a STATE."""
+    """The sink; when it fails, the run has: after that nothing may be written, least of all a STATE."""
 
     def __init__(self, sink: Sink, stop: StopToken) -> None:
         super().__init__(sink)
@@ -74,18 +72,6 @@ class GuardedSink(Forward):
         except BaseException as error:
             self._stop.fail(error)
             raise
-
-
-class Running(Protocol):
-    """What the engine knows of a family of streams that is being read."""
-
-    at: str
-    family: Family
-    failures: Failures
-    client_numbers: set[int]
-
-    def save(self) -> None:
-        """Put what is safe to say of it into the state."""
 
 
 class Engine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from burler.declare.strategies import EveryN, Manual, OnPage, Since
 from burler.engine.catalog.plan import PlannedRun, PlannedStream
@@ -28,6 +28,18 @@ from burler.singer.metadata import FULL_TABLE
 logger = logging.getLogger(__name__)
 
 _SOON_ROWS, _SOON_SECONDS = 1000, 1.0  # after so much, what finished partitions have reached is saved
+
+
+class Driver(Protocol):
+    """Who drives tasks of a job: a worker."""
+
+    over: bool
+
+    def tick(self) -> None:
+        """Rows that wait while user code blocks go out."""
+
+    def abandon(self) -> None:
+        """What it has yielded goes out; nothing after that counts."""
 
 
 class Job:
@@ -87,6 +99,7 @@ class Job:
             for writer in self.writers.values():
                 writer.versions.keep()  # its rows belong to the table as it stands
         self.tallies, self.own_run = self.calls.tallies, self.calls.whole
+        self.workers: list[Driver] = []
         self.open_tasks: list[Task] = []
         self.failures = Failures(
             self.family, most=settings.max_failures, events=engine.events, stop=stop, open_tasks=self.open_tasks
@@ -200,7 +213,8 @@ class Job:
         return "failed" if self.failures else "succeeded"
 
     def end(self, status: Status) -> None:
-        """The last STATE of the stream. Where it did not come to its end, that names it as the one to begin with."""
+        """The last STATE of the stream; in a tail the one that is due next covers it. Where the stream did not come to
+        its end, that names it as the one to begin with."""
         engine = self.engine
         self.status = status
         if status == "succeeded" or (status != "stopped" and self.failures.error is None):
@@ -312,6 +326,39 @@ class Job:
                 tracker = task.trackers.get(name) if task is not None else None
                 greatest = tracker.greatest if tracker is not None else None
                 self.engine.events.tell(Page(name, writer.rows, greatest))
+
+    # ---- from other threads (under the engine's lock) ----------------------------------------------------
+
+    def tick(self) -> None:
+        """Rows that wait while user code blocks go out, and a STATE that is due.
+
+        Not where a function of the author's sees the rows: that is called where the stream's own function runs, since
+        what it uses may belong to that thread (a database connection does).
+        """
+        if self.has_hooks:
+            return
+        for worker in self.workers:
+            if not worker.over:
+                worker.tick()
+        self.save_if_due()
+
+    def cut(self) -> None:
+        """This round is to end, and the tail goes on: user code is interrupted where it can be."""
+        self.stop.stop(Reason.CUT)
+        self.engine.stopper.look()
+
+    def abandon_workers(self) -> None:
+        """Those that are blocked in user code are left behind. What they have yielded goes out, but where a function of
+        the author's would have to see it."""
+        for worker in self.workers:
+            if not worker.over:
+                worker.abandon()
+
+    def abandon(self) -> None:
+        """The run ends, and user code of this stream does not: a STATE of what is out, and nothing after that."""
+        self.abandon_workers()
+        self.end("stopped")
+        self.stop.stop(Reason.LEFT_BEHIND)
 
     # ---- what is told ----------------------------------------------------------------------------------
 

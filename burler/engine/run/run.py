@@ -33,7 +33,6 @@ from burler.words import counted
 
 logger = logging.getLogger(__name__)
 
-_CLOSE_SECONDS = 2.0
 
 TEST_ROWS = 5
 """Rows of each stream that ``--test`` takes."""

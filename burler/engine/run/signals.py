@@ -1,8 +1,8 @@
 """SIGTERM and SIGINT: stop at once, lose nothing; SIGHUP in a tail run: begin anew with a new client.
 
 The handler writes nothing to stdout. It sets a flag, and raises :class:`Stop` only while user code runs; while a
-page is written it waits. A second signal, or 10 seconds in which the reader of stdout takes
-nothing, ends the process without a STATE.
+page is written it waits. A second signal, or 10 seconds in which the reader of stdout takes nothing or a hook stays at
+one row, ends the process without a STATE; a function that eats each Stop for so long ends it with one.
 
 A signal can arrive just before the main thread goes to sleep in a system call, or on another thread: Python then
 runs the handler only when that call returns, perhaps never. So Python is told to note each signal in a pipe as

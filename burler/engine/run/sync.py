@@ -17,13 +17,16 @@ from typing import Any
 from burler.clock import Ticker
 from burler.engine.catalog.plan import Plan, PlannedRun
 from burler.engine.run.engine import FATAL, Engine
-from burler.engine.run.stop import StopToken
-from burler.engine.run.stream import SyncRun
-from burler.engine.run.workers import Crew
+from burler.engine.run.job import Job
+from burler.engine.run.stop import Reason, StopToken
+from burler.engine.run.worker import Worker
+from burler.engine.run.workers import Crew, Undisturbed, stopper_here
 from burler.engine.state.progress import Progress
 from burler.engine.tail.memory import Memory
 from burler.engine.writer.writer import schema_of
-from burler.events import Failed
+from burler.errors import StreamError
+from burler.events import Failed, Status
+from burler.logs import short
 from burler.sinks.base import Sink
 
 logger = logging.getLogger(__name__)
@@ -51,7 +54,7 @@ class Run(Engine):
         progress: how far the last call of each stream's function has come; that is all of it where there was one.
     """
 
-    running: list[SyncRun]
+    running: list[Job]
 
     def run(self, drive: Callable[[SyncResult], None] | None = None) -> SyncResult:
         """Run every stream of the plan; a broken one does not stop the others.
@@ -165,7 +168,7 @@ class Run(Engine):
         memory: Memory | None = None,
         *,
         stop: StopToken | None = None,
-    ) -> SyncRun | None:
+    ) -> Job | None:
         """Run one sync function, and add what came of it; None if it could not begin, or must not any more. ``stop``:
         what ends it, if not the run's.
 
@@ -173,13 +176,13 @@ class Run(Engine):
             errors of the sink and of the run as a whole.
         """
         name = planned.spec.tap_stream_id
-        run: SyncRun | None = None
+        run: Job | None = None
         try:
             with self.lock:
                 if memory is not None and stop is not None and stop.reason:
                     return None  # another one may have begun in its place already
-                run = SyncRun(self, planned, memory, stop=(stop or self.stop).child())
-            run.sync()
+                run = Job(self, planned, memory, stop=(stop or self.stop).child())
+            self._drive_job(run)
         except FATAL:
             raise
         except Exception as error:
@@ -199,6 +202,57 @@ class Run(Engine):
                     for failed, reason in run.failures.errors().items():
                         errors.setdefault(failed, reason)
         return run
+
+    def _drive_job(self, job: Job) -> None:
+        """Run a job to the end, or to a Stop. Whatever is raised, a STATE of what is out has been written.
+
+        Raises:
+            errors of the sink and of the run as a whole; those of the stream stand in ``job.failures``.
+        """
+        with self.lock:
+            job.begin()
+        status: Status = "unfinished"  # what comes out of a worker ends the whole run
+        try:
+            self._run_workers(job)
+            with self.lock:
+                if job.stop.reason < Reason.LEFT_BEHIND:
+                    status = job.complete()
+        finally:
+            with self.lock:
+                if job.is_running:  # else it was left behind
+                    job.end(status)
+
+    def _run_workers(self, job: Job) -> None:
+        """The first on this thread; where there are partitions, others beside it."""
+        crew = Crew(job.stop, name=f"burler-{job.name}")
+        first, more = Worker(job, stopper_here(self.stopper)), 0
+        job.workers = [first]
+        if job.spec.partitions is not None and self.limit is None and self.part is None:
+            more = (self.settings.partition_workers or job.spec.workers) - 1
+        for _ in range(more):
+            worker = Worker(job, Undisturbed())
+            job.workers.append(worker)
+            crew.start(partial(self._drive, job, worker, is_first=False))
+        self._drive(job, first, is_first=True)
+        if not crew.wait():
+            with self.lock:
+                job.abandon_workers()
+
+    def _drive(self, job: Job, worker: Worker, *, is_first: bool) -> None:
+        """Run a worker. What ends it is the stream's error, or the whole run's."""
+        try:
+            worker.run()
+        except BaseException as error:
+            if isinstance(error, SystemExit):  # of code that an author's object runs somewhere: it ends no process
+                error = StreamError(job.name, f"stream '{job.name}' ({job.place}): {short(error)}")
+            if isinstance(error, Exception) and not isinstance(error, FATAL) and self.stop.error is not error:
+                with self.lock:
+                    job.failures.end(error)
+                return
+            job.stop.stop(Reason.ENDED)
+            if is_first:
+                raise
+            self.stopper.fail(error)
 
     def _leave(self) -> None:
         """User code does not come to its end although the run is to: the last STATE goes out all the same, and the

@@ -3,9 +3,9 @@ calls the functions of substreams for it.
 
     task -> call -> pull -> flush -> bookmark
 
-Rows of a parent are read ahead, a lot of them (bounded by count, size and time), and go out; then the functions of its
-substreams are called for each of them, in order. Once these rows are out, too, the parent's bookmark may pass the lot:
-reading on from there, inclusive, brings what is missing again.
+Rows of a parent are read ahead, a lot of them (bounded by count, size and time); then the functions of its substreams
+are called for each of them, in order. Once all these rows are out, the parent's bookmark may pass the lot: reading on
+from there, inclusive, brings what is missing again.
 
 The main thread's worker can be interrupted by signals; the others look, page by page, whether the run is to end.
 Everything behind the pull runs under the engine's lock.
@@ -176,6 +176,7 @@ class Worker:
                 self._write_last()
             finally:
                 self._close()
+                self.task = None  # what a thread of the author's emits from here on is refused
             self.over = True
 
     def _goes_on(self) -> bool:
@@ -597,6 +598,8 @@ class Worker:
             states = self._states(task)
             self._flush(task)
             with self._engine.lock:
+                if self.stop.reason >= Reason.LEFT_BEHIND:
+                    raise Halted
                 self.writing.guarded(task, lambda: self.writing.ask(task))
                 with task.emitting:
                     lot = self._lot(task)
@@ -725,6 +728,7 @@ class Worker:
         self._buffer.cut()
         if not self._job.has_hooks:
             self._write_all()
+        self.task = None
         self.stop.stop(Reason.LEFT_BEHIND)
 
     # ---- from user code --------------------------------------------------------------------------------
@@ -759,13 +763,13 @@ class Worker:
         """
         # A thread of the author's own is none that a signal interrupts.
         own = threading.get_ident() == self._thread
-        if own and self._buffer.is_cutting:
-            return  # user code has eaten a Stop: what it does then stands behind a hole
         with self._stopper.our_code() if own else contextlib.nullcontext(), self._engine.lock:
             if self._engine.stop.error is not None:
                 return
             try:
                 self._write_all()
+                if self._buffer.is_cutting or self.stop.reason >= Reason.LEFT_BEHIND:
+                    return  # behind a Stop: what was emitted before it may not be out
                 self.writing.guarded(task, action)
                 self._job.save_if_due()
             except BaseException as error:

@@ -1,5 +1,5 @@
-"""What a state says of a family of streams: where its run begins, and what it has reached. Documents in, documents out:
-no threads, no user code.
+"""What a state says of a family of streams: where its run begins, and what it has reached. The document is changed in
+place: no threads, no user code.
 
 What to open for what:
 

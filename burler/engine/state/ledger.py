@@ -45,8 +45,6 @@ from burler.singer.state import (
     value_of,
 )
 
-Entries = Sequence[Mapping[str, Any]]
-
 _BIG_STATE = 1024  # bytes of a STATE's value, from which on it is spaced between small streams
 _TIMES = 4
 _LATEST_SECONDS = 60.0

@@ -20,9 +20,9 @@ from burler.clock import Ticker
 from burler.context import Channel, call_bound
 from burler.declare.spec import UserFunction
 from burler.engine.catalog.plan import PlannedRun
+from burler.engine.run.job import Job
 from burler.engine.run.signals import Stop
 from burler.engine.run.stop import Reason, StopToken
-from burler.engine.run.stream import SyncRun
 from burler.engine.run.sync import Run, SyncResult
 from burler.engine.run.workers import Crew, stopper_here
 from burler.engine.tail.schedule import Schedule, Source, Tries, is_connection
@@ -59,7 +59,7 @@ class _Tails:
         self._schedule = Schedule(run.plan.runs, run.settings, run.changed, begun)
         self._ends_at = None if most is None else begun + most
         self._told_put_off = False
-        self._left: list[SyncRun] = []  # what is blocked at the end
+        self._left: list[Job] = []  # what is blocked at the end
 
     def run(self, result: SyncResult) -> None:
         """Go on until the run is to end.
@@ -183,11 +183,11 @@ class _Tails:
             source = self._schedule.sources.get(one.name)
             one.behind_since = now if one.behind_since is None else one.behind_since
             if source is not None and now - one.behind_since >= source.interval_seconds:
-                one.cut_now()
+                one.cut()
 
 
 class Tail:
-    """What is read with one client: threads that poll, push and listen, until the token ends."""
+    """What is read until the next SIGHUP: threads that poll, push and listen, until the token ends."""
 
     def __init__(self, run: Run, schedule: Schedule, result: SyncResult, stop: StopToken) -> None:
         self._run, self._schedule, self._result, self._stop = run, schedule, result, stop
@@ -195,7 +195,7 @@ class Tail:
         self._crew = Crew(stop, name="burler-tail")
         self._busy: set[Source] = set()  # polled just now
 
-    def run(self) -> list[SyncRun]:
+    def run(self) -> list[Job]:
         """Go on until the end; gives what does not come to its end, and is left behind.
 
         Raises:
@@ -378,7 +378,7 @@ class Tail:
             run.acknowledgements.follow(plan)
             for one in run.running:
                 if one.name in old:
-                    one.cut_now()
+                    one.cut()
             run.events.tell(self._schedule.planned)
             run.changed.notify_all()
             return new
