@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from burler.config.secrets import mask
+from burler.config.secrets import mask, masked
 from burler.events import DroppedField, Remarks
 from burler.log_settings import log_settings
 from burler.pipeline.unknown import FURTHER, show
@@ -109,8 +109,8 @@ def _example(field: DroppedField) -> str:
         return ""
     telling = [example for example in field.examples if example not in (None, "", [], {})]
     names = [part for part in field.path if part is not None]
-    masked = mask((telling or field.examples)[0], names[-1] if names else "")
-    return _cut(masked(json.dumps(masked, ensure_ascii=False, default=str)), _EXAMPLE)
+    shown = mask((telling or field.examples)[0], names[-1] if names else "")
+    return _cut(masked(json.dumps(shown, ensure_ascii=False, default=str)), _EXAMPLE)
 
 
 def _cut(text: str, most: int) -> str:

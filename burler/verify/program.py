@@ -206,9 +206,10 @@ def _follow(
 def _disturb(tap: TapProcess, what: Disturbance) -> tuple[bool, Sigterm]:
     """Whether it still ran, and what it does with SIGTERM."""
     if what.how == "close":
-        runs = not tap.exited
+        if tap.exited:
+            return False, ""  # what is left in the pipe is read all the same
         tap.close_output()
-        return runs, ""
+        return True, ""
     if tap.wait(time.monotonic() + _MOMENT_SECONDS):
         return False, ""
     does = _disposition(tap.pid)
