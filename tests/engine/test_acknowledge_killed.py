@@ -85,6 +85,8 @@ def test_nothing_is_lost_whoever_is_killed(seed: int, tmp_path: Path, monkeypatc
             assert process.stdout is not None
             assert process.stderr is not None
             for count, line in enumerate(process.stdout):
+                if how == "tap killed" and not line.endswith(b"\n"):
+                    break  # SIGKILL cuts a line in its middle
                 target.take(line)
                 if count >= enough and how == "target dies":
                     break
