@@ -108,7 +108,8 @@ def test_users_without_a_password_and_ports_are_no_credentials():
         "s3://bucket:80/x",
         "x@y:z",
     ):
-        batch_storage.locate(root)  # raises nothing
+        found = batch_storage.locate(root)
+        assert found.folder == (str(Path(root).absolute()) if root == "x@y:z" else None)
 
 
 @pytest.mark.parametrize("prefix", ["", "crm-", "2024/01/", "a/b-", "A_z.9-"])
