@@ -4,10 +4,9 @@
     make bench BEFORE=<commit> ARGS="--row pages"      some of them
     python tests/bench/before.py <commit> --quick      a look
 
-Both run the present programs on the same data, in turns; the older one has an environment of its own in
-``.venv-bench``. A row has lost if its median is under 0.97 of the older one's in two series; where the figures of a
-series lie over 5 % apart, if the mean of both medians is under 0.95. A second series is run for rows that the first one
-puts in doubt.
+Both run the present programs on the same data, in turns, each in an environment of its own in ``.venv-bench``. A row
+has lost if its median is under 0.97 of the older one's in two series; where the figures of a series lie over 5 % apart,
+if the mean of both medians is under 0.95. A second series is run for rows that the first one puts in doubt.
 """
 
 from __future__ import annotations
@@ -73,6 +72,7 @@ def main(args: Sequence[str] | None = None) -> int:
         bench = Bench(Path(folder), peers=False)
         python = environments.python_of_commit(given.commit)
         bench.use(environments.BEFORE, python)
+        bench.use(environments.NOW, environments.python_now())
         rows = [row for row in _rows(bench, python, base) if not given.row or row.name in given.row]
         if unknown := set(given.row or ()) - {row.name for row in rows}:
             parser.error(f"no such row: {', '.join(sorted(unknown))}")
@@ -91,17 +91,21 @@ def _rows(bench: Bench, python: str, base: int) -> list[Row]:
 
 
 def _cpu_seconds(bench: Bench, case: Case, rows: int) -> Callable[[bool], float]:
-    older = replace(case, program=replace(case.program, environment=environments.BEFORE))
+    both = {
+        is_before: replace(case, program=replace(case.program, environment=environment))
+        for is_before, environment in ((True, environments.BEFORE), (False, environments.NOW))
+    }
 
     def seconds(is_before: bool) -> float:
-        figures: Figures = bench.run(older if is_before else case, rows)
+        figures: Figures = bench.run(both[is_before], rows)
         return figures.cpu
 
     return seconds
 
 
 def _wall_seconds(python: str, command: str) -> Callable[[bool], float]:
-    commands = {True: startup.commands(None, python)[command], False: startup.commands(None)[command]}
+    pythons = {True: python, False: environments.python_now()}
+    commands = {is_before: startup.commands(None, one)[command] for is_before, one in pythons.items()}
     return lambda is_before: min(startup.seconds(commands[is_before]) for _run in range(START_RUNS))
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".venv-bench"
-BEFORE = "before"
-"""The name of the older commit's environment among a program's environments."""
+BEFORE, NOW = "before", "now"
+"""The names of the environments in which two commits are compared, among a program's environments."""
 EXTRAS = "lake,batch,sql"
 PACKAGES = {
     "singer-sdk": ("singer-sdk[parquet]>=0.54", "msgspec"),
@@ -72,6 +72,23 @@ def python_of_commit(commit: str) -> str:
                 archive.extractall(source, filter="data")
         _make(folder, "-e", f"{source}[{EXTRAS}]")
         stamp.write_text(sys.version)
+    return str(folder / "bin" / "python")
+
+
+def python_now() -> str:
+    """The Python of an environment with burler as it is here and the packages that it asks for, no others: with numpy
+    beside it pyarrow takes another time.
+
+    Raises:
+        NotInstalled: it can't be installed.
+    """
+    folder = FOLDER / NOW
+    stamp = folder / ".made-for"
+    wanted = "\n".join((sys.version, (ROOT / "pyproject.toml").read_text()))
+    if not stamp.exists() or stamp.read_text() != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        _make(folder, "-e", f"{ROOT}[{EXTRAS}]")
+        stamp.write_text(wanted)
     return str(folder / "bin" / "python")
 
 
