@@ -85,10 +85,11 @@ HEAVY_MODULES = (
     "formats/arrow_ipc.py",
     "records/arrow/",
     "records/columns/arrow.py",
+    "records/columns/from_dicts.py",
     "records/columns/from_json.py",
+    "records/columns/from_structs.py",
+    "records/columns/struct_fields.py",
     "records/columns/to_json.py",
-    *(f"pipeline/{name}.py" for name in ("arrow_direct", "arrow_limits", "arrow_lines", "arrow_plan", "arrow_scalars")),
-    *(f"pipeline/{name}.py" for name in ("dicts_direct", "rows_direct", "rows_columns")),
     "batch/column_readers.py",
     "lake/reading/arrow.py",
 )

@@ -12,7 +12,7 @@ import msgspec
 from burler.config.secrets import MASKED, masked, surely_secret
 from burler.http.masking import mask_text
 from burler.log_settings import log_settings, near
-from burler.pipeline.describing import describe
+from burler.records.describing import describe
 
 THROTTLED = frozenset(
     {

@@ -19,8 +19,8 @@ from typing import Any
 
 from burler.errors import StreamError
 from burler.pages import PageError, as_page, batches, is_files, is_line, is_passed, misused, size_bytes
-from burler.pipeline.describing import describe
 from burler.pipeline.yielded import MAY_CHANGE, Item, Strange, is_row, rows_of, size_of_item, size_of_row, tell_giver
+from burler.records.describing import describe
 
 _STEP_ROWS = 64  # that are gathered without a look at them
 _FIRST_STEP_ROWS, _SMALL_BYTES = 8, 4096  # the same behind a first row that is small

@@ -1,5 +1,7 @@
 """Rows and what is made of them.
 
-columns    JSON to typed columns and back
-arrow      Arrow arrays as JSON text and as Python values
+shape      rows to RECORD lines: typed, lossless, a page at a time
+columns    JSON and rows to typed columns, and back
+arrow      Arrow arrays as JSON text, as Python values, as columns of files
+describing what an item is, in the words of an error
 """

@@ -15,7 +15,7 @@ import msgspec
 from burler.config.secrets import mask, masked
 from burler.events import DroppedField, Remarks
 from burler.log_settings import log_settings
-from burler.pipeline.unknown import FURTHER, show
+from burler.records.shape.unknown import FURTHER, show
 from burler.words import counted
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from burler.pipeline.constraints import CONSTRAINTS, broken
+from burler.records.shape.constraints import CONSTRAINTS, broken
 
 _BOUNDS: Mapping[str, Callable[[Sequence[Any], Any], bool]] = {
     "minimum": lambda numbers, bound: min(numbers) >= bound,

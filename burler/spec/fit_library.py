@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from burler.pipeline.constraints import quick_length
+from burler.records.shape.constraints import quick_length
 from burler.regex import keywords
 from burler.schema_tree import expressions
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from burler.pipeline.constraints import finder
+from burler.records.shape.constraints import finder
 from burler.spec.constraints import Constraints
 
 KINDS: dict[type, str] = {

@@ -27,7 +27,7 @@ from burler.engine.run.signals import Stopper
 from burler.engine.session import open_session
 from burler.errors import BurlerError, UnsortedStreamError
 from burler.events import DroppedField, Event, FamilyEnded, Incomplete
-from burler.pipeline.unknown import show
+from burler.records.shape.unknown import show
 from burler.report.unknown import kept_schema
 from burler.singer.messages import ArrowPage, Message, Records, to_line
 from burler.sinks.base import Sink

@@ -28,7 +28,7 @@ MODULES = {
     "lake_store": "burler.storage.base",
     "log_settings": "burler.log_settings",
     "bookmark": "burler.pipeline.bookmark",
-    "shape": "burler.pipeline.shape",
+    "shape": "burler.records.shape.shaper",
     "runtime_away": "burler.engine.remote",
     "signals": "burler.engine.run.signals",
     "documents": "burler.schema.documents",

@@ -16,7 +16,7 @@ from burler.engine.run.failures import Retries, is_retried
 from burler.engine.state.progress import Partition
 from burler.errors import BurlerError, MessageError, StreamError
 from burler.logs import short
-from burler.pipeline.describing import describe
+from burler.records.describing import describe
 
 
 @dataclass(frozen=True, slots=True)

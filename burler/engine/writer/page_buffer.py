@@ -11,12 +11,12 @@ import msgspec
 
 from burler.errors import BatchError
 from burler.pipeline.repeats import Page, Repeats
-from burler.pipeline.shape_lines import FIRST_ROWS, SPILL_BYTES, Output
+from burler.records.shape.lines import FIRST_ROWS, SPILL_BYTES, Output
 from burler.singer.messages import ArrowPage, Message, Records, Vouched, record_prefix_suffix
 from burler.sinks.base import Form, Sink
 
 if TYPE_CHECKING:
-    from burler.pipeline.rows_direct import RowsDirect
+    from burler.records.columns.from_structs import RowsDirect
 
 
 class PageBuffer(Output):
@@ -98,7 +98,7 @@ class PageBuffer(Output):
         """See ``Output.append``."""
         if self.takes_columns and not further and rows and isinstance(rows[0], msgspec.Struct):
             if self._direct is None:
-                from burler.pipeline.rows_direct import RowsDirect
+                from burler.records.columns.from_structs import RowsDirect
 
                 self._direct = RowsDirect(self._shape, self.columns)
             made = self._direct.batch(rows)

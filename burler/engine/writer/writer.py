@@ -26,14 +26,14 @@ from burler.errors import BadRecordError, BatchError, FileError, StreamError
 from burler.events import Counts, Remarks, Status, StreamBegan, StreamEnded
 from burler.logs import short
 from burler.pages import JsonPage, PageError
-from burler.pipeline.describing import describe
 from burler.pipeline.repeats import Recurring, Repeats, StreamRepeats
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape import ShapedPage, Shaper
-from burler.pipeline.shape_exact import Exact
-from burler.pipeline.shape_json import JsonDecoder
-from burler.pipeline.unknown import Unknown
 from burler.pipeline.yielded import rows_of
+from burler.records.describing import describe
+from burler.records.shape.exact import Exact
+from burler.records.shape.json_pages import JsonDecoder
+from burler.records.shape.rules import Rules
+from burler.records.shape.shaper import ShapedPage, Shaper
+from burler.records.shape.unknown import Unknown
 from burler.settings import Settings
 from burler.singer.bookmark_values import KeyValues, spelled
 from burler.singer.messages import Schema
@@ -41,9 +41,9 @@ from burler.sinks.base import Form, Sink
 
 if TYPE_CHECKING:
     from burler.batch.source_intake import Intake
-    from burler.pipeline.arrow_direct import ArrowDirect
-    from burler.pipeline.arrow_lines import ArrowShaper
-    from burler.pipeline.dicts_direct import DictsDirect
+    from burler.records.arrow.columns import ArrowDirect
+    from burler.records.arrow.lines import ArrowShaper
+    from burler.records.columns.from_dicts import DictsDirect
 
 Part = Any
 """``list[dict]``, a ``JsonPage``, a RecordBatch or Table of pyarrow, or files that go on as they are."""
@@ -370,21 +370,21 @@ class StreamWriter:
 
     @functools.cached_property
     def _arrow_lines(self) -> ArrowShaper:
-        from burler.pipeline.arrow_lines import ArrowShaper
+        from burler.records.arrow.lines import ArrowShaper
 
         shaper = self._shaper
         return ArrowShaper(shaper.schema, self._exact, key=shaper.key, rules=shaper.rules)
 
     @functools.cached_property
     def _arrow_columns(self) -> ArrowDirect:
-        from burler.pipeline.arrow_direct import ArrowDirect
+        from burler.records.arrow.columns import ArrowDirect
 
         shaper = self._shaper
         return ArrowDirect(shaper.schema, self._page.columns, self._exact, key=shaper.key, rules=shaper.rules)
 
     @functools.cached_property
     def _dicts(self) -> DictsDirect:
-        from burler.pipeline.dicts_direct import DictsDirect
+        from burler.records.columns.from_dicts import DictsDirect
 
         shaper, held = self._shaper, self._shaper.rules.check_constraints
         return DictsDirect(shaper.schema, self._page.columns, key=shaper.key, check_constraints=held)

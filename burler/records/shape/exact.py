@@ -1,6 +1,6 @@
 """The exact path: one row at a time against its JSON Schema, in plain Python.
 
-It is the reference that the fast path (``shape_fast``) must equal, and the place where a row that does
+It is the reference that the fast path (``compile``) must equal, and the place where a row that does
 not fit gets its error.
 """
 
@@ -16,10 +16,11 @@ from typing import Any
 
 import msgspec
 
-from burler.pipeline import constraints
-from burler.pipeline.rules import DEFAULT_RULES, Rules
-from burler.pipeline.shape_schema import all_of
-from burler.pipeline.shape_values import (
+from burler.records.shape import constraints
+from burler.records.shape.form import all_of
+from burler.records.shape.rules import DEFAULT_RULES, Rules
+from burler.records.shape.unknown import Unknown
+from burler.records.shape.values import (
     ANYTHING,
     ARRAYS,
     DROPPED,
@@ -32,12 +33,11 @@ from burler.pipeline.shape_values import (
     not_finite,
     types_of,
 )
-from burler.pipeline.unknown import Unknown
 from burler.regex import compile_pattern
 
 
 class Exact:
-    """Fits values to schemas (in the form of ``shape_schema``); counts the fields it drops in ``unknown``.
+    """Fits values to schemas (in the form of ``shape.form``); counts the fields it drops in ``unknown``.
 
     Args:
         rules: how strict it is.

@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from burler.pipeline.shape_columns import Check
-from burler.pipeline.shape_tree import Fix
-from burler.pipeline.shape_values import types_of
+from burler.records.shape.fixes import Check
+from burler.records.shape.tree import Fix
+from burler.records.shape.values import types_of
 
 _NUMBER = b"0123456789.,-+eE"
 _NUMBER_OR_NULL = _NUMBER + b"nul"
@@ -48,7 +48,7 @@ def kind_and_fix(schema: Any, check: Check | None, held: Callable[[Mapping[str, 
     """The msgspec type of a leaf, and its fix.
 
     Args:
-        check: of the values as Python has them (``shape_columns.check_of``).
+        check: of the values as Python has them (``fixes.check_of``).
         held: whether a node says more than types.
     """
     if isinstance(schema, Mapping) and not held(schema):

@@ -22,7 +22,7 @@ from burler import times
 
 MISSING = object()
 DROPPED = object()
-"""Stands in the place of a field's schema where the field is known and not wanted (see ``shape_schema``)."""
+"""Stands in the place of a field's schema where the field is known and not wanted (see ``shape.form``)."""
 
 Path = tuple[str | int, ...]
 

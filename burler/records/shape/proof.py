@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from burler.pipeline.shape_fast import Compiled
-from burler.pipeline.shape_tree import Leaf, ObjectNode, column
-from burler.pipeline.shape_values import DROPPED
 from burler.records.columns.strict import Plain, plain_record
+from burler.records.shape.compile import Compiled
+from burler.records.shape.tree import Leaf, ObjectNode, column
+from burler.records.shape.values import DROPPED
 
 _INT64 = (-(2**63), 2**63 - 1)
 _TYPES: dict[str, frozenset[type]] = {
@@ -27,7 +27,7 @@ _TYPES: dict[str, frozenset[type]] = {
     "number": frozenset({int, float}),
     "date": frozenset({dt.date}),
 }
-_BY_STRUCT = ("text", "truth", "whole", "array")  # whole: within 64 bits, see ``shape_types``
+_BY_STRUCT = ("text", "truth", "whole", "array")  # whole: within 64 bits, see ``shape.types``
 Test = Callable[[list[Any]], bool]
 
 

@@ -13,9 +13,8 @@ from typing import Any
 import msgspec
 
 from burler.pages import JsonPage, form_of
-from burler.pipeline import shape_fast
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape_fast import Compiled, Learned
+from burler.records.shape.compile import Compiled, Learned, compile_schema, learn
+from burler.records.shape.rules import Rules
 
 _MOST_TYPES = 64  # paths to rows that are remembered, for sources that make them up
 
@@ -24,7 +23,7 @@ class JsonDecoder:
     """Decodes pages of one stream.
 
     Args:
-        schema: in the form of ``shape_schema``.
+        schema: in the form of ``shape.form``.
     """
 
     def __init__(self, schema: Mapping[str, Any], rules: Rules) -> None:
@@ -32,7 +31,7 @@ class JsonDecoder:
         self._rules = rules
         self._learned = Learned()
         self._decoders: dict[tuple[str, ...] | str, Callable[[Any], Any]] = {}
-        self.compiled = shape_fast.compile_schema(schema, rules, self._learned, raw=True)
+        self.compiled = compile_schema(schema, rules, self._learned, raw=True)
 
     def decode(self, page: JsonPage) -> list[Any] | None:
         """The page as structs of ``compiled``; leaves are not looked at yet. None: read it as dicts."""
@@ -41,9 +40,9 @@ class JsonDecoder:
                 return self._rows(page, self.compiled)
             except msgspec.ValidationError as error:
                 told = _from_the_row_on(error, page)
-                if not shape_fast.learn(told, self.compiled, self._learned, raw=True):
+                if not learn(told, self.compiled, self._learned, raw=True):
                     return None
-                self.compiled = shape_fast.compile_schema(self._schema, self._rules, self._learned, raw=True)
+                self.compiled = compile_schema(self._schema, self._rules, self._learned, raw=True)
                 self._decoders.clear()
             except (msgspec.DecodeError, UnicodeError, ValueError, RecursionError):
                 return None

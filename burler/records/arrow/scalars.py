@@ -1,4 +1,4 @@
-"""Scalars of Arrow pages as values of a column: see ``arrow_direct``."""
+"""Scalars of Arrow pages as values of a column: see ``columns``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.pipeline.shape_values import types_of
 from burler.records.arrow import kernels
 from burler.records.arrow.kernels import Unsure, join
 from burler.records.arrow.types import Leaf, is_binary
+from burler.records.shape.values import types_of
 
 
 def scalars(leaf: Leaf, node: Any, array: Any, wanted: pa.DataType) -> Any:

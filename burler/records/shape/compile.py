@@ -1,7 +1,7 @@
 """The fast path: a JSON Schema as a msgspec type, a page converted (or decoded from bytes) in C.
 
 Where msgspec has no form for a node, or takes what burler writes otherwise, the node alone becomes a *leaf*:
-msgspec lets its values through, and they are looked at a column at a time (``shape_columns``) or one by one.
+msgspec lets its values through, and they are looked at a column at a time (``fixes``) or one by one.
 What a stream's rows show is learned: a field whose values msgspec refuses becomes a leaf, an object in which
 unknown fields turn up is counted from then on. So a stream whose numbers come as text pays for that field only.
 """
@@ -17,12 +17,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from burler.pipeline import constraints, shape_columns, shape_raw
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape_exact import tuple_parts
-from burler.pipeline.shape_tree import Fix, Leaf, ObjectNode, Template
-from burler.pipeline.shape_types import BARE, SCALARS, SIZES, Unfit, arguments, either, is_name, literal, meta
-from burler.pipeline.shape_values import ANYTHING, DROPPED, types_of
+from burler.records.shape import constraints, fixes
+from burler.records.shape import raw as raw_bytes
+from burler.records.shape.exact import tuple_parts
+from burler.records.shape.rules import Rules
+from burler.records.shape.tree import Fix, Leaf, ObjectNode, Template
+from burler.records.shape.types import BARE, SCALARS, SIZES, Unfit, arguments, either, is_name, literal, meta
+from burler.records.shape.values import ANYTHING, DROPPED, types_of
 
 _DECIMAL = (Decimal,)
 _OPEN = (ANYTHING, "anyOf", "oneOf")
@@ -79,7 +80,7 @@ def compile_schema(schema: Mapping[str, Any], rules: Rules, learned: Learned, *,
     """The type of a stream's rows; None if only the exact path can do them.
 
     Args:
-        schema: in the form of ``shape_schema``.
+        schema: in the form of ``shape.form``.
         raw: for decoding bytes: leaves hold the bytes of their values.
     """
     return _Compiler(rules, learned, raw).compile(schema)
@@ -206,9 +207,9 @@ class _Compiler:
 
     def _field(self, schema: Any, name: str, node: ObjectNode, path: Template, place: str) -> Any:
         self._fields[_INDEX.sub("[]", place)] = path
-        if shape_columns.is_times(schema):
+        if fixes.is_times(schema):
             return self._times(schema, node, path)
-        if shape_columns.is_times_list(schema):
+        if fixes.is_times_list(schema):
             return self._lists_of_times(schema, node, path)
         if not self._is_learned(path):
             before = dict(self._fields), dict(self._nodes)
@@ -227,29 +228,29 @@ class _Compiler:
 
     def _leaf(self, schema: Any, node: ObjectNode, path: Template) -> Any:
         attribute = node.attributes[path[-1] or ""]
-        check = shape_columns.check_of(schema, self._rules)
+        check = fixes.check_of(schema, self._rules)
         kind: Any
         if self._raw:
-            if check is not None and shape_columns.is_plain_text(schema) and not self._is_learned(path):
+            if check is not None and fixes.is_plain_text(schema) and not self._is_learned(path):
                 kind = str | None if "null" in types_of(schema) else str
-                fix: Fix | None = shape_columns.unchanged_if(check)
+                fix: Fix | None = fixes.unchanged_if(check)
             else:
-                kind, fix = shape_raw.kind_and_fix(schema, check, self._held)
+                kind, fix = raw_bytes.kind_and_fix(schema, check, self._held)
             node.leaves.append(Leaf(attribute, path, schema, fix, _ABSENT))
             return kind
-        quick = shape_columns.quick_types(schema, self._rules)
-        fix = shape_columns.unchanged_if(check) if check is not None else None
+        quick = fixes.quick_types(schema, self._rules)
+        fix = fixes.unchanged_if(check) if check is not None else None
         node.leaves.append(Leaf(attribute, path, schema, fix, quick))
         return Any
 
     def _times(self, schema: Any, node: ObjectNode, path: Template) -> Any:
         """A date-time: text that is mostly in its final form already."""
         leaf = Leaf(node.attributes[path[-1] or ""], path, schema, None, _ABSENT)
-        leaf.fix = shape_columns.times_fix(leaf, nullable=shape_columns.takes_null(schema))
-        return self._text_leaf(leaf, node, str | None if shape_columns.takes_null(schema) else str)
+        leaf.fix = fixes.times_fix(leaf, nullable=fixes.takes_null(schema))
+        return self._text_leaf(leaf, node, str | None if fixes.takes_null(schema) else str)
 
     def _lists_of_times(self, schema: Any, node: ObjectNode, path: Template) -> Any:
-        leaf = Leaf(node.attributes[path[-1] or ""], path, schema, shape_columns.lists_of_times, _ABSENT)
+        leaf = Leaf(node.attributes[path[-1] or ""], path, schema, fixes.lists_of_times, _ABSENT)
         return self._text_leaf(leaf, node, list[str] | None if "null" in types_of(schema) else list[str])
 
     def _text_leaf(self, leaf: Leaf, node: ObjectNode, kind: Any) -> Any:

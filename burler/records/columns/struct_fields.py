@@ -1,4 +1,4 @@
-"""Fields of shaped rows as Arrow arrays: see ``rows_direct``."""
+"""Fields of shaped rows as Arrow arrays: see ``from_structs``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from burler.pipeline.shape_raw import value_of
-from burler.pipeline.shape_tree import column
-from burler.pipeline.shape_values import types_of
 from burler.records.arrow.kernels import Unsure
+from burler.records.shape.raw import value_of
+from burler.records.shape.tree import column
+from burler.records.shape.values import types_of
 
 Values = list[Any]  # what the structs hold of one field; None where it is null or not there
 Kinds = set[type]

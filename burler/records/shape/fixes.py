@@ -17,11 +17,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from burler.pipeline import constraints
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape_exact import tuple_parts
-from burler.pipeline.shape_tree import Fix, Leaf
-from burler.pipeline.shape_values import ANYTHING, is_writable, types_of
+from burler.records.shape import constraints
+from burler.records.shape.exact import tuple_parts
+from burler.records.shape.rules import Rules
+from burler.records.shape.tree import Fix, Leaf
+from burler.records.shape.values import ANYTHING, is_writable, types_of
 
 Check = Callable[[list[Any]], bool]
 

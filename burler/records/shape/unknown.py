@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from burler.events import DroppedField
 
 if TYPE_CHECKING:
-    from burler.pipeline.unknown_values import Field
+    from burler.records.shape.unknown_values import Field
 
 Template = tuple[str | None, ...]
 """A path for any row: names, and None for the items of an array."""
@@ -103,7 +103,7 @@ class Unknown:
     def _field(self, path: Template) -> Field | None:
         field = self._fields.get(path)
         if field is None and len(self._fields) < MOST_PATHS:
-            from burler.pipeline.unknown_values import Field  # loads the inference
+            from burler.records.shape.unknown_values import Field  # loads the inference
 
             field = self._fields[path] = Field()
         return field

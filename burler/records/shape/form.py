@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from burler.pipeline.shape_values import ANYTHING, DROPPED, types_of
+from burler.records.shape.values import ANYTHING, DROPPED, types_of
 from burler.regex import compile_pattern
 from burler.schema.overlay import ALSO, CONSTRAINTS, flat, overlay
 

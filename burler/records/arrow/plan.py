@@ -1,6 +1,6 @@
 """How a column of an Arrow type becomes JSON text under a JSON Schema node: decided once for each pair.
 
-Where the type surely fits the node, kernels make the text (``arrow_text``). Else, and where the kernels find values
+Where the type surely fits the node, kernels make the text (``kernels``). Else, and where the kernels find values
 they are not sure of, that column alone goes through the exact path value by value, and joins the others as text.
 """
 
@@ -13,10 +13,6 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from burler.pipeline import constraints
-from burler.pipeline.arrow_limits import Limit, limits_of
-from burler.pipeline.shape_exact import Exact, template
-from burler.pipeline.shape_values import ANYTHING, DROPPED, Misfit, Path, types_of
 from burler.records.arrow.kernels import (
     Parts,
     Unsure,
@@ -28,6 +24,7 @@ from burler.records.arrow.kernels import (
     joined_lists,
     string_parts,
 )
+from burler.records.arrow.limits import Limit, limits_of
 from burler.records.arrow.types import (
     CASTS,
     Leaf,
@@ -40,6 +37,9 @@ from burler.records.arrow.types import (
     settled_type,
 )
 from burler.records.arrow.values import column_values
+from burler.records.shape import constraints
+from burler.records.shape.exact import Exact, template
+from burler.records.shape.values import ANYTHING, DROPPED, Misfit, Path, types_of
 
 Kernel = Callable[[Any, Exact], Parts]
 

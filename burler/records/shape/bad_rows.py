@@ -11,9 +11,9 @@ from typing import Any, Protocol
 from burler import times
 from burler.errors import BadRecordError
 from burler.log_settings import log_settings
-from burler.pipeline.describing import describe
-from burler.pipeline.rules import Rules
-from burler.pipeline.shape_values import MISSING, Misfit, not_finite
+from burler.records.describing import describe
+from burler.records.shape.rules import Rules
+from burler.records.shape.values import MISSING, Misfit, not_finite
 from burler.words import counted
 
 logger = logging.getLogger(__name__)

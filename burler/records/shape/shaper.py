@@ -16,20 +16,19 @@ from typing import Any
 import msgspec
 
 from burler.errors import BadRecordError, StreamError
-from burler.pipeline import shape_fast
-from burler.pipeline.rules import DEFAULT_RULES, Rules
-from burler.pipeline.shape_bad import BadRows
-from burler.pipeline.shape_columns import plain
-from burler.pipeline.shape_exact import Exact
-from burler.pipeline.shape_fast import Compiled, Learned
-from burler.pipeline.shape_lines import Output
-from burler.pipeline.shape_raw import value_of
-from burler.pipeline.shape_schema import shaping_form, with_required
-from burler.pipeline.shape_tree import Leaf, count_unknown, repair
-from burler.pipeline.shape_types import is_name
-from burler.pipeline.shape_values import DROPPED, Misfit
-from burler.pipeline.unknown import Unknown
-from burler.pipeline.vouching import Vouch, Voucher, voucher
+from burler.records.shape.bad_rows import BadRows
+from burler.records.shape.compile import Compiled, Learned, compile_schema, learn, ordered
+from burler.records.shape.exact import Exact
+from burler.records.shape.fixes import plain
+from burler.records.shape.form import shaping_form, with_required
+from burler.records.shape.lines import Output
+from burler.records.shape.proof import Vouch, Voucher, voucher
+from burler.records.shape.raw import value_of
+from burler.records.shape.rules import DEFAULT_RULES, Rules
+from burler.records.shape.tree import Leaf, count_unknown, repair
+from burler.records.shape.types import is_name
+from burler.records.shape.unknown import Unknown
+from burler.records.shape.values import DROPPED, Misfit
 from burler.singer.bookmark_values import KeyValues
 
 _FEW = 8  # rows that are cheaper to do one by one than to try again
@@ -97,9 +96,7 @@ class Shaper:
         rules: Rules = DEFAULT_RULES,
     ) -> None:
         self.stream = stream
-        self.schema = shape_fast.ordered(
-            with_required(shaping_form(schema, deselected), key_properties if keys_required else ())
-        )
+        self.schema = ordered(with_required(shaping_form(schema, deselected), key_properties if keys_required else ()))
         self.rules = rules
         self.key = key
         self.bad = BadRows(stream, key_properties, rules)
@@ -108,7 +105,7 @@ class Shaper:
         self.strictly = Rules("error", rules.max_bad_records, rules.on_nan, rules.check_constraints)
         self._learned = Learned()
         self._voucher: tuple[Compiled, Voucher | None] | None = None
-        self._compiled = shape_fast.compile_schema(self.schema, rules, self._learned, raw=False)
+        self._compiled = compile_schema(self.schema, rules, self._learned, raw=False)
         properties = self.schema.get("properties") or {}
         free = self.schema.get("additionalProperties") is True and not self.schema.get("patternProperties")
         self._takes_all = free and not any(node is DROPPED or not is_name(name) for name, node in properties.items())
@@ -148,9 +145,9 @@ class Shaper:
             try:
                 return self._compiled.convert(rows)
             except msgspec.ValidationError as error:
-                if not shape_fast.learn(error, self._compiled, self._learned, raw=False):
+                if not learn(error, self._compiled, self._learned, raw=False):
                     return None
-                self._compiled = shape_fast.compile_schema(self.schema, self.rules, self._learned, raw=False)
+                self._compiled = compile_schema(self.schema, self.rules, self._learned, raw=False)
             except (TypeError, ValueError, RecursionError):
                 return None
         return None

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from burler.pipeline.rows_columns import Fields
 from burler.records.arrow.kernels import Unsure
+from burler.records.columns.struct_fields import Fields
 
 _MOST_MISSES = 20  # pages one after another that had to become lines
 
@@ -21,7 +21,7 @@ class RowsDirect:
     """Makes columns of one stream's pages.
 
     Args:
-        form: the stream's schema as ``shape_schema`` makes it.
+        form: the stream's schema as ``shape.form`` makes it.
         arrow_schema: the columns wanted: those of the stream's schema (``burler.records.columns.types.arrow_schema``).
     """
 

@@ -1,6 +1,6 @@
 """Arrow pages as the columns of a file, without a text in between: for BATCH files in Parquet and Arrow.
 
-A value goes over as it is only where the RECORD line that ``arrow_lines`` writes of it surely reads back as the same
+A value goes over as it is only where the RECORD line that ``lines`` writes of it surely reads back as the same
 value. The plan is the one that the lines are made by, so selection, constraints and unknown fields are the
 same on both ways; what it leaves to the exact path, a value at a time, is left to it here as well: the page as a whole
 then goes through lines.
@@ -15,14 +15,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.pipeline.arrow_lines import key_values, page_fields, with_needed
-from burler.pipeline.arrow_plan import Fields, NeedsRows, Plan, render
-from burler.pipeline.arrow_scalars import scalars, texts, where_valid
-from burler.pipeline.rules import DEFAULT_RULES, Rules
-from burler.pipeline.shape_exact import Exact
-from burler.pipeline.unknown import Unknown
 from burler.records.arrow.kernels import Unsure, check_distinct, entries, flattened, join
+from burler.records.arrow.lines import key_values, page_fields, with_needed
+from burler.records.arrow.plan import Fields, NeedsRows, Plan, render
+from burler.records.arrow.scalars import scalars, texts, where_valid
 from burler.records.arrow.types import is_list, settled
+from burler.records.shape.exact import Exact
+from burler.records.shape.rules import DEFAULT_RULES, Rules
+from burler.records.shape.unknown import Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ArrowDirect:
     """Makes columns of one stream's Arrow pages, by the rules of the RECORD path.
 
     Args:
-        form: the stream's schema as ``shape_schema`` makes it.
+        form: the stream's schema as ``shape.form`` makes it.
         arrow_schema: the columns wanted: those of the stream's schema (``burler.records.columns.types.arrow_schema``).
         exact: notes unknown fields in its ``unknown``, as it does for ``ArrowShaper``.
         key: the replication key.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from burler.pipeline import constraints
+from burler.records.shape import constraints
 
 # No "number": msgspec makes a float of a Decimal without a word, and knows no NaN; such fields are looked at.
 # Whole numbers beyond 64 bits are looked at, too: so a struct says that its numbers are within them.

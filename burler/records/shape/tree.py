@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from burler.pipeline.shape_values import ARRAYS, MISSING, Misfit, Path, check_name, types_of
-from burler.pipeline.unknown import Unknown
+from burler.records.shape.unknown import Unknown
+from burler.records.shape.values import ARRAYS, MISSING, Misfit, Path, check_name, types_of
 
 Template = tuple[str | None, ...]
 """A path for any row: names, and None for the items of an array."""

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from burler.pipeline import constraints
-from burler.pipeline.arrow_plan import Fields, NeedsRows, fields_of
-from burler.pipeline.rules import DEFAULT_RULES, Rules
-from burler.pipeline.shape_exact import Exact
-from burler.pipeline.unknown import Unknown
 from burler.records.arrow.kernels import Parts, bytes_of, join
+from burler.records.arrow.plan import Fields, NeedsRows, fields_of
+from burler.records.shape import constraints
+from burler.records.shape.exact import Exact
+from burler.records.shape.rules import DEFAULT_RULES, Rules
+from burler.records.shape.unknown import Unknown
 
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 _decode_floats = msgspec.json.Decoder().decode
@@ -40,7 +40,7 @@ class ArrowShaper:
     by value, the nulls count as well, since a dict has the name).
 
     Args:
-        form: the stream's schema as ``shape_schema`` makes it.
+        form: the stream's schema as ``shape.form`` makes it.
         exact: fits the values of columns whose type alone does not say that they fit.
         key: the replication key.
         required: columns that must be there beside those the form requires.

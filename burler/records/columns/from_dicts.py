@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.pipeline import constraints
-from burler.pipeline.shape_columns import fixed_times, is_times
-from burler.pipeline.shape_values import types_of
 from burler.records.arrow.kernels import Unsure
+from burler.records.shape import constraints
+from burler.records.shape.fixes import fixed_times, is_times
+from burler.records.shape.values import types_of
 from burler.singer.bookmark_values import KeyValues
 
 Values = list[Any]
@@ -42,7 +42,7 @@ class DictsDirect:
     """Of one stream.
 
     Args:
-        form: the stream's schema as ``shape_schema`` makes it, keys required.
+        form: the stream's schema as ``shape.form`` makes it, keys required.
         arrow_schema: the columns wanted. key: the field whose values a bookmark follows.
         check_constraints: whether bounds, lengths and the like are held; fields that have some are not plain then.
 
