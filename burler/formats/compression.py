@@ -9,11 +9,12 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, BinaryIO, Protocol, cast
 
 from burler.extras import require
 from burler.formats import FormatError
-from burler.formats.names import COMPRESSIONS, kind_of, may_become, shown_kind
+from burler.formats.names import COMPRESSIONS, HEAD_BYTES, kind_of, may_become, shown_kind
 from burler.formats.source import Source
 
 PIECE_BYTES = 1 << 20
@@ -197,30 +198,32 @@ def damage(error: Exception, name: str) -> FormatError:
     if isinstance(error, EOFError) or "Truncated" in fact:
         return FormatError(f"it is cut off: its {name} data ends before its end", kind="cut")
     if "Not a gzipped" in fact or "Unknown frame" in fact:
-        return FormatError(f"there is something else behind the end of its {name} data", kind="damaged")
+        return _behind(name)
     return FormatError(f"it is damaged: its {name} data can't be unpacked ({fact[:200]})", kind="damaged")
 
 
-class _Streams(io.RawIOBase):
-    """Streams of bz2 or xz one behind the other, and nothing else. Python's own readers leave out what follows a
-    stream, where that is none: a file of several streams, as parallel packers write them, would end in silence where
-    one of them is damaged."""
+def _behind(name: str) -> FormatError:
+    return FormatError(f"there is something else behind the end of its {name} data", kind="damaged")
 
-    def __init__(self, file: BinaryIO, begin: Callable[[], Any]) -> None:
+
+class _Streams(io.RawIOBase):
+    """Streams of one compression, one behind the other, and nothing else. Python's own readers leave out what follows a
+    stream of bz2 or xz, where that is none, and isal's takes a few letters behind a member of gzip for one that is cut.
+
+    Args:
+        padding: what may stand behind a stream.
+    """
+
+    def __init__(self, file: BinaryIO, name: str, begin: Callable[[], Any], padding: bytes = b"") -> None:
         super().__init__()
-        self._file, self._begin = file, begin
+        self._file, self._name, self._begin, self._padding = file, name, begin, padding
         self._stream, self._rest = begin(), b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while True:
-            if self._stream.eof:
-                self._rest = self._stream.unused_data or self._file.read(_READ_BYTES)
-                if not self._rest:
-                    return 0
-                self._stream = self._begin()
+        while not self._stream.eof or self._has_next():
             data = b""
             if self._stream.needs_input:
                 data, self._rest = self._rest or self._file.read(_READ_BYTES), b""
@@ -229,29 +232,43 @@ class _Streams(io.RawIOBase):
             if piece := self._stream.decompress(data, len(buffer)):
                 buffer[: len(piece)] = piece
                 return len(piece)
+        return 0
+
+    def _has_next(self) -> bool:
+        """Whether another stream begins; it is the next one then."""
+        rest = self._stream.unused_data
+        while len(rest := rest.lstrip(self._padding)) < HEAD_BYTES and (more := self._file.read(_READ_BYTES)):
+            rest += more
+        if rest and kind_of(rest) != self._name and not may_become(rest, self._name):
+            raise _behind(self._name)
+        self._rest = rest
+        if rest:
+            self._stream = self._begin()
+        return bool(rest)
 
 
 def _gzip(file: Any) -> Any:
     """isal's reader where it is installed: three times as quick."""
     try:
-        from isal import igzip
+        from isal import igzip_lib
     except ModuleNotFoundError:
         import gzip
 
         return gzip.GzipFile(fileobj=file, mode="rb")
-    return igzip.GzipFile(fileobj=file, mode="rb")
+    begin = partial(igzip_lib.IgzipDecompressor, igzip_lib.DECOMP_GZIP)
+    return io.BufferedReader(_Streams(file, "gzip", begin, b"\0"), PIECE_BYTES)
 
 
 def _bz2(file: Any) -> Any:
     import bz2
 
-    return io.BufferedReader(_Streams(file, bz2.BZ2Decompressor), PIECE_BYTES)
+    return io.BufferedReader(_Streams(file, "bz2", bz2.BZ2Decompressor), PIECE_BYTES)
 
 
 def _xz(file: Any) -> Any:
     import lzma
 
-    return io.BufferedReader(_Streams(file, lzma.LZMADecompressor), PIECE_BYTES)
+    return io.BufferedReader(_Streams(file, "xz", lzma.LZMADecompressor), PIECE_BYTES)
 
 
 def _zstd(file: Any) -> Any:

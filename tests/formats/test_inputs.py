@@ -41,6 +41,7 @@ def at(data: bytes, place: int) -> bytes:
 
 
 CUT, BROKEN = "it is cut off: its gzip data ends before its end", "its gzip data can't be unpacked"
+BEHIND = "there is something else behind the end of its"
 GZIP: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     # what becomes of a file's text, and the error; "" for none
     "whole": (gzip.compress, ""),
@@ -56,7 +57,11 @@ GZIP: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "changed in the middle": (lambda text: at(gzip.compress(text), 2000), "its gzip data"),
     "of another checksum": (lambda text: at(gzip.compress(text), -6), BROKEN),
     "of another length": (lambda text: at(gzip.compress(text), -2), BROKEN),
-    "with text behind it": (lambda text: gzip.compress(text) + b"more " * 20, "something else behind the end of its"),
+    "with text behind it": (lambda text: gzip.compress(text) + b"more " * 20, BEHIND),
+    "with a few letters behind it": (lambda text: gzip.compress(text) + b"more", BEHIND),
+    "with a few letters behind zeros": (lambda text: gzip.compress(text) + bytes(70_000) + b"more", BEHIND),
+    "with a few zeros behind it": (lambda text: gzip.compress(text) + bytes(3), ""),
+    "cut in the header of its second member": (lambda text: gzip.compress(text) + gzip.compress(b"")[:1], CUT),
     "no gzip": (lambda text: text, "it is no gzip file."),
     "zstd": (zstandard.compress, "it is no gzip file: it is zstd."),
 }
@@ -67,7 +72,7 @@ OTHERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 def of_packing(name: str, ending: str, pack: Callable[[bytes], bytes]) -> dict[str, Any]:
     """What happens to files of each packing."""
-    cut, behind = f"its {name} data ends before its end", "else behind the end of its" if name == "zstd" else "unpacked"
+    cut = f"its {name} data ends before its end"
     return {
         name: (ending, pack, ""),
         f"{name} without text": (ending, lambda _text: pack(b""), []),
@@ -76,7 +81,8 @@ def of_packing(name: str, ending: str, pack: Callable[[bytes], bytes]) -> dict[s
         f"{name} cut": (ending, lambda text: pack(text)[:-3], cut),
         f"{name} cut in the middle": (ending, lambda text: pack(text)[:2000], cut),
         f"{name} cut in its second part": (ending, lambda text: pack(text) + pack(b"\n")[:-3], cut),
-        f"{name} with text behind it": (ending, lambda text: pack(text) + b"more " * 20, behind),
+        f"{name} with text behind it": (ending, lambda text: pack(text) + b"more " * 20, BEHIND),
+        f"{name} with a few letters behind it": (ending, lambda text: pack(text) + b"mor", BEHIND),
         f"{name} that is none": (ending, lambda text: text, f"it is no {name} file"),
         f"{name} that is gzip": (ending, gzip.compress, f"it is no {name} file: it is gzip"),
     }
