@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,7 @@ _MOST_DIGITS = 4300
 _LONG_LINE_BYTES = 16 * 1024
 _JOINED_BYTES = 1024 * 1024
 _GLIMPSE = 60
+_ORIGIN = b"burler.origin"
 
 # A number of too large an exponent is an ArithmeticError of Decimal.
 _BROKEN = (msgspec.DecodeError, UnicodeError, RecursionError, ArithmeticError)
@@ -29,15 +30,29 @@ _decoder = msgspec.json.Decoder(float_hook=Decimal)
 _line_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
 
 
+class Origin(NamedTuple):
+    """Where the rows of a page are from: a file, as people may see it, of which so many rows are before them."""
+
+    file: str
+    before: int = 0
+
+    def of(self, rows: Sequence[Any], row: Any) -> str:
+        """Where one of the rows is from; of a row that is none of them, since it was changed, the file alone."""
+        number = next((number for number, one in enumerate(rows, self.before + 1) if one is row), None)
+        return f"file '{self.file}'" + ("" if number is None else f", row {number:,}")
+
+
 @dataclass(frozen=True, slots=True)
 class JsonPage:
     """The bytes of a JSON array of rows, of JSON lines, or of a document that holds the rows somewhere.
 
-    ``records_path`` leads from the document to its rows; None stands for what the stream says.
+    ``records_path`` leads from the document to its rows; None stands for what the stream says. ``origin``: the file
+    that the rows are of, if they are of one.
     """
 
     data: bytes
     records_path: tuple[str, ...] | None = None
+    origin: Origin | None = field(default=None, repr=False, compare=False)
 
 
 class PageError(Exception):
@@ -101,6 +116,31 @@ def as_page(item: Any) -> Any:
     return item if isinstance(item, JsonPage) or is_arrow(item) or is_passed(item) else None
 
 
+def from_file(page: Any, origin: Origin) -> Any:
+    """A page of JSON, or a batch of Arrow, that says which file it is of: that one as long as it has as many rows."""
+    if isinstance(page, JsonPage):
+        return replace(page, origin=origin)
+    said = f"{origin.before} {page.num_rows} {origin.file}".encode()
+    return page.replace_schema_metadata({**(page.schema.metadata or {}), _ORIGIN: said})
+
+
+def origin_of(page: Any) -> Origin | None:
+    """The file that the rows of a page are of, if they are of one."""
+    if isinstance(page, JsonPage):
+        return page.origin
+    before, _, rest = (page.schema.metadata or {}).get(_ORIGIN, b"").decode().partition(" ")
+    count, _, file = rest.partition(" ")
+    return Origin(file, int(before)) if count == str(page.num_rows) else None
+
+
+def sliced(page: Any, most_rows: int) -> Iterator[Any]:
+    """A batch of Arrow in parts, which share its memory."""
+    origin = origin_of(page)
+    for first in range(0, page.num_rows, most_rows):
+        part = page.slice(first, most_rows)
+        yield part if origin is None else from_file(part, Origin(origin.file, origin.before + first))
+
+
 def is_files(item: Any) -> bool:
     """Whether something is what ``burler.batch_files`` gives."""
     return getattr(item, "is_batch_files", False) is True
@@ -128,7 +168,7 @@ def batches(page: Any) -> list[Any] | None:
         return [batch for batch in whole if batch.num_rows]
     if page.num_rows <= _ROWS_A_BATCH:
         return None
-    return [page.slice(first, _ROWS_A_BATCH) for first in range(0, page.num_rows, _ROWS_A_BATCH)]
+    return list(sliced(page, _ROWS_A_BATCH))
 
 
 def joined(parts: list[Any], records_path: tuple[str, ...]) -> list[Any]:
@@ -158,7 +198,7 @@ def is_line(data: bytes) -> bool:
 
 
 def _single_line(part: Any) -> bytes | None:
-    if not isinstance(part, JsonPage) or part.records_path:
+    if not isinstance(part, JsonPage) or part.records_path or part.origin is not None:
         return None
     line = part.data.strip()
     return line if line[:1] == b"{" and line[-1:] == b"}" and b"\n" not in line else None

@@ -38,7 +38,7 @@ from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, kind_of, s
 from burler.localfile import Cures
 from burler.log_settings import near
 from burler.numbers import is_count
-from burler.pages import JsonPage
+from burler.pages import JsonPage, Origin, from_file
 from burler.records.columns.demands import check_names
 from burler.storage import location
 from burler.storage.location import Words, local_path
@@ -490,21 +490,24 @@ def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) 
     Raises:
         FileError: it is broken; rows before the place were given.
     """
-    name, is_columns = shown_url(file.url), files.format in CODECS
+    name, is_columns, before = shown_url(file.url), files.format in CODECS, 0
     with named(name, _CURES), _opened(files, file.url) as stored:
         source: Any = stored
         if not is_columns or files.compression is not None or not stored.seekable():
             source = Decompressed(stored, files.compression, limit_bytes=_MOST_UNPACKED_BYTES)
         if is_columns:
-            yield from columnar_batches(source, files.format, name, table, warned)
-        elif files.format == "csv":
-            yield from _csv(files, file, source, table)
-        else:
-            for lines, _ in json_lines(source, allow_nan=True):
-                yield JsonPage(lines, ())
+            for batch in columnar_batches(source, files.format, name, table, warned):
+                yield from_file(batch, Origin(name, before))
+                before += batch.num_rows
+            return
+        before = int(files.format_options.get("header", False))
+        text = _csv(files, file, source, table) if files.format == "csv" else json_lines(source, allow_nan=True)
+        for lines, count in text:
+            yield JsonPage(lines, (), Origin(name, before))
+            before += count
 
 
-def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table) -> Iterator[JsonPage]:
+def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table) -> Iterator[tuple[bytes, int]]:
     """Read as whoever gets the file in a BATCH message reads it, so that the rows are the same on both ways."""
     require("pyarrow", extra="batch", needed_for="reading BATCH files in csv")
     from burler.batch.column_readers import csv_pages
@@ -514,5 +517,4 @@ def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table
     table.wanted(list(columns), files.format_options["delimiter"])
     schema = {"type": "object", "properties": {column: fields.get(column, _TEXT) for column in columns}}
     options = reading_options({**files.format_options, "line_end": file.line_end})
-    for lines, _ in csv_pages(opened, options, schema, logger.warning, are_shaped=True):
-        yield JsonPage(lines, ())
+    return csv_pages(opened, options, schema, logger.warning, are_shaped=True)

@@ -3,6 +3,7 @@ a file, or with its store, is told with its name and a cure. Flat memory for fil
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -22,7 +23,7 @@ from burler.formats.compression import PIECE_BYTES, Decompressed
 from burler.formats.csv_read import CsvReader
 from burler.formats.jsonl import json_lines, why_no_object
 from burler.formats.zipped import members
-from burler.pages import JsonPage, PageError, json_rows
+from burler.pages import JsonPage, Origin, PageError, from_file, json_rows
 from burler.records.columns.demands import check_names
 from burler.records.columns.from_csv import narrowing
 from burler.storage.find import File
@@ -125,7 +126,7 @@ class Contents:
             if kind != "parquet" or packing is not None:  # from its end; what is packed as a copy
                 source = Decompressed(stored, packing, limit_bytes=options.max_unpacked_bytes)
             with source:
-                yield from self._content(kind, source, name, _Adder(options.add, file, file.label))
+                yield from self._content(kind, source, name, file, file.label)
 
     def _zipped(self, stored: CountedFile, file: File, name: str) -> Iterator[Any]:
         options = self._options
@@ -136,9 +137,8 @@ class Contents:
                 whole, kind = f"{name}/{member}", options.holds(member)
                 if kind is None:
                     raise FileError(f"file '{whole}': its name does not say what it holds; say it with format=.")
-                adder = _Adder(options.add, file, f"{file.label}/{printable(member)}")
                 with named(whole, _CURES), opened() as source:
-                    yield from self._content(kind, source, whole, adder)
+                    yield from self._content(kind, source, whole, file, f"{file.label}/{printable(member)}")
         except FormatError as error:
             if error.kind != "member":
                 raise
@@ -146,9 +146,10 @@ class Contents:
             what = f"no member fits '{options.member}'" if options.member else no_name
             raise FormatError(f"{what}. {error.fact}", kind="member") from None
 
-    def _content(self, kind: str | None, source: Any, name: str, adder: _Adder) -> Iterator[Any]:
+    def _content(self, kind: str | None, source: Any, name: str, file: File, label: str) -> Iterator[Any]:
         options, table = self._options, self._table
         pages: Iterator[Any]
+        header = 0
         if kind == "parquet":
             pages = columnar_batches(source, kind, name, table, self._warned, self._on_footer)
         elif kind in ("jsonl", "json"):
@@ -156,9 +157,15 @@ class Contents:
         else:
             csv = options.csv or Csv(delimiter="\t" if kind == "tsv" else ",")
             pages = _csv_batches(source, csv, table, options.max_line_bytes)
+            header = int(csv.header is True)
+        before = 0
         for page in pages:
             self.kind = kind or ""
-            yield adder.page(page)
+            count = page.data.count(b"\n") if isinstance(page, JsonPage) else page.num_rows  # of a document no matter
+            if options.add:
+                page = _added(options.add, page, label, file.modified_at, before)
+            yield from_file(page, Origin(name, header + before))
+            before += count
 
 
 @contextmanager
@@ -336,58 +343,47 @@ def _raw_rows(page: JsonPage) -> list[msgspec.Raw]:
 # ---- columns that say where a row comes from -------------------------------------------------------------------------
 
 
-class _Adder:
-    """Adds columns to the pages of one file; counts its rows.
+def _added(names: tuple[str, ...], page: Any, label: str, modified: dt.datetime | None, before: int) -> Any:
+    """A page with the columns.
 
     Args:
         label: the file's name as rows show it.
+        before: how many rows of the file are before the page.
+
+    Raises:
+        FileError: an Arrow page that has such a column, a JSON page with something that is no JSON.
     """
+    if isinstance(page, JsonPage):
+        return _added_to_json(names, page, label, modified, before)
+    import pyarrow as pa
 
-    def __init__(self, names: tuple[str, ...], file: File, label: str) -> None:
-        self._names, self._label, self._modified = names, label, file.modified_at
-        self._row = 0
+    own = next((name for name in names if name in page.schema.names), None)
+    if own is not None:
+        raise FileError(f"file '{label}' has a column '{own}' of its own: leave '{own}' out of add=(...).")
+    count = page.num_rows
+    made = {
+        "_file": lambda: pa.repeat(pa.scalar(label, pa.string()), count),
+        "_row": lambda: pa.array(range(before + 1, before + 1 + count), pa.int64()),
+        "_modified": lambda: pa.repeat(pa.scalar(modified, pa.timestamp("us", "UTC")), count),
+    }
+    columns = [*page.columns, *(made[name]() for name in names)]
+    return pa.RecordBatch.from_arrays(columns, names=[*page.schema.names, *names])
 
-    def page(self, page: Any) -> Any:
-        """A page with the columns.
 
-        Raises:
-            FileError: an Arrow page that has such a column, a JSON page with something that is no JSON.
-        """
-        if not self._names:
-            return page
-        return self._json(page) if isinstance(page, JsonPage) else self._arrow(page)
-
-    def _arrow(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        import pyarrow as pa
-
-        own = next((name for name in self._names if name in batch.schema.names), None)
-        if own is not None:
-            raise FileError(f"file '{self._label}' has a column '{own}' of its own: leave '{own}' out of add=(...).")
-        first, count = self._row + 1, batch.num_rows
-        self._row += count
-        made = {
-            "_file": lambda: pa.repeat(pa.scalar(self._label, pa.string()), count),
-            "_row": lambda: pa.array(range(first, first + count), pa.int64()),
-            "_modified": lambda: pa.repeat(pa.scalar(self._modified, pa.timestamp("us", "UTC")), count),
-        }
-        columns = [*batch.columns, *(made[name]() for name in self._names)]
-        return pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, *self._names])
-
-    def _json(self, page: JsonPage) -> JsonPage:
-        fixed = {"_file": self._label, "_modified": self._modified}
-        begin = b"{" + b"".join(
-            _encode(name) + b":" + _encode(fixed[name]) + b"," for name in self._names if name in fixed
-        )
-        try:
-            rows = _raw_rows(page)
-        except msgspec.DecodeError as error:
-            raise FileError(
-                f"file '{self._label}' holds something that is no JSON ({error}): leave add=(...) out to read it."
-            ) from None
-        parts = []
-        for row in rows:
-            self._row += 1
-            added = begin + (b'"_row":%d,' % self._row if "_row" in self._names else b"")
-            inside = bytes(row).lstrip()[1:]
-            parts.append((added[:-1] if inside.lstrip().startswith(b"}") else added) + inside)
-        return JsonPage(b"[" + b",".join(parts) + b"]", ())
+def _added_to_json(
+    names: tuple[str, ...], page: JsonPage, label: str, modified: dt.datetime | None, before: int
+) -> JsonPage:
+    fixed = {"_file": label, "_modified": modified}
+    begin = b"{" + b"".join(_encode(name) + b":" + _encode(fixed[name]) + b"," for name in names if name in fixed)
+    try:
+        rows = _raw_rows(page)
+    except msgspec.DecodeError as error:
+        raise FileError(
+            f"file '{label}' holds something that is no JSON ({error}): leave add=(...) out to read it."
+        ) from None
+    parts = []
+    for number, row in enumerate(rows, before + 1):
+        added = begin + (b'"_row":%d,' % number if "_row" in names else b"")
+        inside = bytes(row).lstrip()[1:]
+        parts.append((added[:-1] if inside.lstrip().startswith(b"}") else added) + inside)
+    return JsonPage(b"[" + b",".join(parts) + b"]", ())

@@ -8,6 +8,7 @@ import bz2
 import datetime as dt
 import gzip
 import io
+import itertools
 import json
 import lzma
 import zipfile
@@ -15,6 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 
@@ -248,6 +252,36 @@ def test_the_lake_says_the_same_of_gzip(tmp_path: Path, case: str) -> None:
         found = str(error)
         assert path.name in found and "burler lake rebuild" in found and error.exit_code == 1
     assert wanted in found if wanted else found == ROWS, str(found)[:300]
+
+
+MANY = [{"id": number, "at": "x" if number == 11_998 else "2024-01-02T00:00:00Z"} for number in range(12_000)]
+
+
+@pytest.mark.parametrize(
+    ("way", "kind"), [*itertools.product(["files", "batch_files"], ["csv", "jsonl", "parquet"]), ("files", "json")]
+)
+def test_the_error_of_a_row_names_its_file(tmp_path: Path, way: str, kind: str) -> None:
+    path = tmp_path / f"a.{kind}"
+    rows = pa.Table.from_pylist(MANY)
+    if kind == "parquet":
+        pq.write_table(rows, path)
+    elif kind == "csv":
+        pa.csv.write_csv(rows, path)
+    else:
+        text = [json.dumps(row) for row in MANY]
+        path.write_text("\n".join(text) if kind == "jsonl" else f"[{','.join(text)}]")
+    tap = burler.tap("tap-x")
+    node = {"type": "string", "format": "date-time"}
+
+    @tap.sync("s", schema={"type": "object", "properties": {"id": {"type": "integer"}, "at": node}})
+    def s(stream: Any) -> Any:
+        if way == "files":
+            yield from burler.files.read(str(path))
+        else:
+            yield burler.batch_files(path)
+
+    said = str(run_tap(tap).result.errors["s"])
+    assert f"(file '{path}', row {11_999 + (kind == 'csv'):,}): field 'at' is text that is no date-time" in said
 
 
 def zipped(**members: bytes) -> bytes:

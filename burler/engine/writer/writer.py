@@ -225,6 +225,8 @@ class StreamWriter:
 
     def _steps(self, part: Part, given: Given, moment: dt.datetime, repeats: Repeats | None) -> Iterator[Written]:
         """Write a part, a step at a time."""
+        for shaper in self._shapers:
+            shaper.bad.where = None
         if isinstance(part, list):
             if len(set(map(id, part))) < len(part):
                 yield [], self._same_row_again()
@@ -353,6 +355,9 @@ class StreamWriter:
             rows = broken.rows if isinstance(broken, PageError) else []
             fact = broken if isinstance(broken, PageError) else "the page is nested too deep to be read"
             error = StreamError(self.planned.tap_stream_id, f"{self._where}: {fact}.")
+        origin = pages.origin_of(page)
+        for shaper in self._shapers:
+            shaper.bad.where = None if origin is None else functools.partial(origin.of, rows)
         for at in range(first, len(rows), _MOST_ROWS):
             yield self._write_rows(rows[at : at + _MOST_ROWS], given, moment, repeats)
         if error is not None:
@@ -617,8 +622,7 @@ def _batches(page: Any) -> Iterator[Any]:
     if hasattr(page, "to_batches"):
         yield from (batch for batch in page.to_batches(max_chunksize=step) if batch.num_rows)
         return
-    for first in range(0, rows, step):
-        yield page.slice(first, step)
+    yield from pages.sliced(page, step)
 
 
 def _without(places: Iterable[int], left_out: Iterable[int]) -> list[int]:

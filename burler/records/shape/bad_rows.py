@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from burler import times
@@ -35,6 +35,7 @@ class BadRows:
 
     Attributes:
         known: the rows that did not fit in the round of a tail before: they neither count nor are they told again.
+        where: says where a row is from: a file, and which row in it; None where nobody knows.
     """
 
     def __init__(self, stream: str, key_properties: tuple[str, ...], rules: Rules) -> None:
@@ -42,6 +43,7 @@ class BadRows:
         self._keys = key_properties
         self._rules = rules
         self.known: Known | None = None
+        self.where: Callable[[Mapping[str, Any]], str] | None = None
         self.skipped = 0
         self.nulled = 0
         self._before = 0  # in earlier rounds of a tail
@@ -118,6 +120,7 @@ class BadRows:
         if form is not None and found == "is a string":
             found = f"is text that is no {_time_of(misfit)}"
         wants = f"{misfit.wants}, such as {form}" if form is not None else misfit.wants
+        which += f" ({self.where(row)})" if self.where is not None else ""
         return f"stream '{self._stream}', row {which}: field '{misfit.path}' {found}; the schema wants {wants}"
 
 
