@@ -97,6 +97,43 @@ class KeepingChannel(Channel):
         """Nothing."""
 
 
+class Call:
+    """One call of a stream's function, as the engine sees it; its author sees it as ``stream``.
+
+    Attributes:
+        bookmark: what it begins with.
+        channel: where what it emits beside its rows goes.
+        incomplete: what its source said of rows that it did not read; empty if nothing.
+        is_unchanged: the source says that nothing has changed.
+        at_end: what is to be done once it has come to its end by itself, by who has asked for it.
+    """
+
+    __slots__ = ("at_end", "bookmark", "channel", "incomplete", "is_unchanged")
+
+    def __init__(self, bookmark: Any = None, channel: Channel | None = None) -> None:
+        self.bookmark = bookmark
+        self.channel = channel or _NOWHERE
+        self.incomplete = ""
+        self.is_unchanged = False
+        self.at_end: dict[Any, Callable[[], None]] = {}
+
+    def begin(self) -> None:
+        """It is made (once more): what was said of an earlier one is over."""
+        self.incomplete, self.is_unchanged = "", False
+        self.at_end.clear()
+
+    def end(self) -> None:
+        """The function has come to its end by itself: what its sources said of more rows, for which it did not ask,
+        counts."""
+        acts = list(self.at_end.values())
+        self.at_end.clear()
+        for act in acts:
+            act()
+
+
+_NOWHERE = Channel()
+
+
 class StreamRun:
     """One stream while it is synced: its bookmark, its state, what is selected.
 
@@ -131,6 +168,7 @@ class StreamRun:
         tailing: bool = False,
         write_bookmark: Callable[[Any], Any] | None = None,
         told: dict[int, Any] | None = None,
+        call: Call | None = None,
     ) -> None:
         self.tap = tap
         self.name = name
@@ -146,13 +184,11 @@ class StreamRun:
         self.tailing = tailing
         self.tally = tally or Tally()
         self.source_state = source_state or SourceStates(name)
-        self._channel = Channel()
-        self.source_state.told_by(lambda: self._channel.source_dropped(name))
+        self._call = call or Call(bookmark)
         self.manual = manual
         self._in_block = False
         self._in_parts = in_parts or partition is not None
         self._client = client
-        self._bookmark = bookmark
         self._write_bookmark = write_bookmark
         self._state: dict[str, Any] = {} if state is None else state
         self._selected = selected
@@ -161,9 +197,6 @@ class StreamRun:
         self._metadata = metadata or {}
         self._told: dict[int, Any] = {} if told is None else told  # what was said already in the run of the tap
         self._has_position = bool(self._state)
-        self._incomplete = ""
-        self._unchanged = False
-        self._at_end: dict[Any, Callable[[], None]] = {}
 
     @property
     def bookmark(self) -> Any:
@@ -173,12 +206,12 @@ class StreamRun:
 
         It stays the same for the whole run. Ask the source for rows at or after it (``>=``).
         """
-        return self.written(self._bookmark)
+        return self.written(self._call.bookmark)
 
     @property
     def raw_bookmark(self) -> Any:
         """The same, without regard to ``bookmark_format``."""
-        return self._bookmark
+        return self._call.bookmark
 
     def written(self, bookmark: Any) -> Any:
         """A bookmark as the source wants to be asked: in the stream's ``bookmark_format``, if it has one.
@@ -202,7 +235,7 @@ class StreamRun:
         if not isinstance(value, dict):
             raise BurlerError(f"stream '{self.name}': stream.state must be a JSON object, not {type(value).__name__}.")
         self._state = value
-        self._channel.state_set(self.name)
+        self._call.channel.state_set(self.name)
 
     def emit_record(self, record: Mapping[str, Any], stream: str | None = None) -> None:
         """Emit one row, of this stream or of another one that this function may emit, from anywhere in a sync: it
@@ -219,7 +252,7 @@ class StreamRun:
             raise BurlerError(
                 f"stream '{self.name}': emit_records takes a list or an iterator of rows; for one row: emit_record."
             )
-        self._channel.rows(self.name, stream or self.name, records)
+        self._call.channel.rows(self.name, stream or self.name, records)
 
     def save_bookmark(self, value: Any = _NOTHING) -> None:
         """A STATE is due here, behind the rows yielded so far.
@@ -235,7 +268,9 @@ class StreamRun:
                 f"stream '{self.name}': save_bookmark(value) needs bookmark_strategy='manual': with any other, the "
                 "bookmark follows the rows. Leave the value out to have a STATE here."
             )
-        self._channel.save_bookmark(self.name, value if value is not _NOTHING else None, given=value is not _NOTHING)
+        self._call.channel.save_bookmark(
+            self.name, value if value is not _NOTHING else None, given=value is not _NOTHING
+        )
 
     @contextlib.contextmanager
     def full_table(self) -> Iterator[None]:
@@ -254,21 +289,21 @@ class StreamRun:
             )
         if self._in_block:
             raise BurlerError(f"stream '{self.name}': full_table() inside of full_table(): a table is whole once.")
-        self._channel.version_begins(self.name)
+        self._call.channel.version_begins(self.name)
         self._in_block, whole = True, False
         try:
             yield
-            self._call_ended()
-            whole = not self._incomplete
+            self._call.end()
+            whole = not self._call.incomplete
         finally:
             self._in_block = False
-            self._channel.version_ends(self.name, whole=whole)
+            self._call.channel.version_ends(self.name, whole=whole)
 
     def not_modified(self) -> None:
         """The source says that nothing has changed since the last run (HTTP 304): that this run brings no rows does
         not mean that there are none. No ACTIVATE_VERSION is sent, and the version in the state stays."""
-        self._channel.not_modified(self.name)
-        self._unchanged = True
+        self._call.channel.not_modified(self.name)
+        self._call.is_unchanged = True
 
     def may_be_incomplete(self, why: str) -> None:
         """The source has said that there is more than was read. Rows may be missing, so nothing is to follow that needs
@@ -277,37 +312,24 @@ class StreamRun:
         Args:
             why: what the source said, and where, for the log.
         """
-        self._incomplete = self._incomplete or why
+        self._call.incomplete = self._call.incomplete or why
 
     @property
     def _reads_all(self) -> bool:
         """Whether all rows are to be read. Who goes on from a bookmark, or a position of his own, may read the newest
         first, and stop on purpose where he has been before."""
-        begins = self._bookmark is None or self._bookmark == self.start_date
+        begins = self._call.bookmark in (None, self.start_date)
         return begins and (self.replication_method == "FULL_TABLE" or not self._has_position)
-
-    def _call_begins(self) -> None:
-        """The function is called (once more): what was said of an earlier call is over."""
-        self._incomplete, self._unchanged = "", False
-        self._at_end.clear()
-
-    def _call_ended(self) -> None:
-        """The function has come to its end by itself: what its sources said of more rows, for which it did not ask,
-        counts."""
-        acts = list(self._at_end.values())
-        self._at_end.clear()
-        for act in acts:
-            act()
 
     @property
     def stopping(self) -> bool:
         """Whether this function is to come to its end: the run is, or it is to begin anew with a new client. Functions
         in threads beside the main one can't be interrupted; those that never block for long look here."""
-        return self._channel.stopping()
+        return self._call.channel.stopping()
 
     def wait(self, seconds: float) -> bool:
         """Sleep, and wake at once when the function is to come to its end. Gives ``stopping``."""
-        return self._channel.wait(seconds)
+        return self._call.channel.wait(seconds)
 
     def catch_up(self) -> Iterator[Any]:
         """In a tail function declared with ``overlap=True``: what the stream's sync function gives, from the bookmark
@@ -316,12 +338,12 @@ class StreamRun:
         Raises:
             BurlerError: elsewhere, or called twice.
         """
-        return self._channel.catch_up(self.name)
+        return self._call.channel.catch_up(self.name)
 
     @property
     def is_in_hook(self) -> bool:
         """Whether a hook runs (``post_transform``, a bookmark function), and not the stream's own function."""
-        return self._channel.in_hook()
+        return self._call.channel.in_hook()
 
     @property
     def client(self) -> Any:
@@ -378,6 +400,33 @@ def current_run(what: str, tap: Any, *, declared_with: str = "@tap.sync") -> Str
 def running() -> StreamRun | None:
     """The stream that runs in this context; None outside of one, and in threads of the author's own."""
     return _RUN.get(None)
+
+
+def call_of(run: StreamRun) -> Call:
+    """What the engine and sources know of the call in which a stream runs."""
+    return run._call
+
+
+def in_call(
+    run: StreamRun,
+    call: Call,
+    *,
+    state: dict[str, Any],
+    partition: Mapping[str, Any] | None,
+    source_state: SourceStates,
+) -> StreamRun:
+    """The same stream in a call of its function. Cheap: there may be thousands."""
+    made = StreamRun.__new__(StreamRun)
+    made.__dict__.update(
+        run.__dict__,
+        partition=partition,
+        source_state=source_state,
+        _call=call,
+        _in_parts=run._in_parts or partition is not None,
+        _state=state,
+        _has_position=bool(state),
+    )
+    return made
 
 
 def spec_of(run: StreamRun) -> Any:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from burler.clock import Clock, FakeClock
 from burler.config.canaries import canaries_in, canary
-from burler.context import KeepingChannel, StreamRun, bind, unbind
+from burler.context import Call, KeepingChannel, StreamRun, bind, unbind
 from burler.declare.tap import Tap
 from burler.engine.catalog.discovery import discover_app
-from burler.engine.run.run import check_limit, run_session
 from burler.engine.run.signals import Stopper
+from burler.engine.run.start import check_limit, run_session
 from burler.engine.run.sync import SyncResult
 from burler.engine.session import open_session
 from burler.singer.catalog import Catalog
@@ -162,8 +162,7 @@ def bind_stream(tap: Tap, stream: str, *, bookmark: Any = None, **more: Unpack[_
 
     Gives the object that the parameter ``stream`` would hold.
     """
-    run = StreamRun(tap, stream, bookmark=bookmark, **more)
-    run._channel = KeepingChannel()
+    run = StreamRun(tap, stream, call=Call(bookmark, KeepingChannel()), **more)
     token = bind(run)
     try:
         yield run

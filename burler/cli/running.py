@@ -17,8 +17,8 @@ from burler.cli.landing import landing_of
 from burler.cli.reporting import Ending
 from burler.declare.app import App
 from burler.engine.catalog.discovery import discover_app
-from burler.engine.run.run import TEST_ROWS, calm_collector, run_session
 from burler.engine.run.signals import Stopper
+from burler.engine.run.start import TEST_ROWS, calm_collector, run_session
 from burler.engine.session import open_session
 from burler.errors import UsageError
 from burler.events import RunBegan

@@ -252,7 +252,7 @@ def _messages(asked: Asked, options: Options, baseline: Baseline | None, stopper
     """The messages on stdin."""
     from burler.config.loading import read_config_file
     from burler.config.secrets import secret_values
-    from burler.engine.run.run import calm_collector
+    from burler.engine.run.start import calm_collector
     from burler.singer.lines import blocks
     from burler.verify.given import verify_messages
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from burler.config.secrets import masked
-from burler.context import StreamRun, running, spec_of
+from burler.context import StreamRun, call_of, running, spec_of
 from burler.http.masking import mask_url
 from burler.http.origins import joined
 from burler.http.paginator_counts import Offset, PageNumber, UntilEmpty
@@ -188,7 +188,7 @@ class Unfollowed:
             elif one.hole is not None:
                 _tell_hole(one)
         run = running()
-        if run is None or run._unchanged or not (run._in_block or run.replication_method == FULL_TABLE):
+        if run is None or call_of(run).is_unchanged or not (run._in_block or run.replication_method == FULL_TABLE):
             return
         for source, request in self.unchanged:
             why = "answered 304 (nothing has changed), and its rows did not come"
@@ -206,13 +206,13 @@ def asked(source: Any, request: Request) -> None:
     """A request is on its way: the list that it belongs to goes on. So does one of any stream, where an author's own
     thread asks: nobody knows for which."""
     run = running()
-    if run is not None and (Unfollowed not in run._at_end or run.is_in_hook):
+    if run is not None and (Unfollowed not in call_of(run).at_end or run.is_in_hook):
         return
     if request.method == "HEAD" or (run is None and not _all):
         return
     key = _key(joined(source.base_url, request.path))
     if run is not None:
-        _goes_on(run._at_end[Unfollowed], key)  # type: ignore[arg-type]
+        _goes_on(call_of(run).at_end[Unfollowed], key)  # type: ignore[arg-type]
         return
     with _lock:
         every = list(_all)
@@ -240,7 +240,7 @@ def answered(source: Any, request: Request, response: requests.Response, records
         return
     if response.status_code == 304 and len(_of(run).unchanged) < _MOST:
         _of(run).unchanged.append((source, request))
-    if response.status_code >= 400 and Unfollowed in run._at_end:  # allowed by the author: no page has come
+    if response.status_code >= 400 and Unfollowed in call_of(run).at_end:  # allowed by the author: no page has come
         known = _of(run).lists.get(_key(joined(source.base_url, request.path)))
         if known is not None:
             known.unread = known.asked
@@ -248,7 +248,7 @@ def answered(source: Any, request: Request, response: requests.Response, records
     if not _is_judged(run) or not reply.is_page or reply.content[:64].lstrip()[:1] not in (b"[", b"{"):
         return
     way, guessed = _rows_of(source, run, reply, records_path)
-    if way is None and Unfollowed in run._at_end:
+    if way is None and Unfollowed in call_of(run).at_end:
         known = _of(run).lists.get(_key(joined(source.base_url, request.path)))
         way = known.way if known is not None and known.way and reply.begins_at(known.way) == b"null" else None
     if way is not None:
@@ -264,7 +264,7 @@ def note(run: StreamRun, source: Any, request: Request, reply: Reply, *, guessed
     if not _is_judged(run) or asks_for_one(request):
         return
     key = _key(joined(source.base_url, request.path))
-    found = _of(run).lists.get(key) if Unfollowed in run._at_end else None
+    found = _of(run).lists.get(key) if Unfollowed in call_of(run).at_end else None
     if found is None and not turns_pages(request) and not signs_in(reply):
         return
     lists = _of(run).lists
@@ -289,7 +289,8 @@ def note(run: StreamRun, source: Any, request: Request, reply: Reply, *, guessed
 
 
 def _of(run: StreamRun) -> Unfollowed:
-    found: Any = run._at_end.get(Unfollowed) or run._at_end.setdefault(Unfollowed, Unfollowed())
+    at_end = call_of(run).at_end
+    found: Any = at_end.get(Unfollowed) or at_end.setdefault(Unfollowed, Unfollowed())
     return found  # type: ignore[no-any-return]
 
 

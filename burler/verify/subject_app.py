@@ -22,8 +22,8 @@ from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.engine.catalog.discovery import discover_app
 from burler.engine.command.discovery import flags_of
-from burler.engine.run.run import calm_collector, run_session
 from burler.engine.run.signals import Stopper
+from burler.engine.run.start import calm_collector, run_session
 from burler.engine.session import open_session
 from burler.errors import BurlerError, UnsortedStreamError
 from burler.events import DroppedField, Event, FamilyEnded, Incomplete

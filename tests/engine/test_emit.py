@@ -223,4 +223,4 @@ def test_in_a_test_without_an_engine_rows_are_kept_to_be_looked_at():
     with bind_stream(emitting(lambda: []), "main") as stream:
         stream.emit_record(row(1))
         stream.emit_records([row(2)], "beside")
-        assert stream._channel.kept == [("main", row(1)), ("beside", row(2))]
+        assert stream._call.channel.kept == [("main", row(1)), ("beside", row(2))]

@@ -267,7 +267,7 @@ def test_a_job_is_kept_in_a_state_that_is_out_before_the_wait(server, client, cl
     tap = tap_for(client, clock)
     with bind_stream(tap, "orders") as stream:
         seen = []
-        clock.on_sleep = lambda count: seen.append((dict(stream.state), list(stream._channel.saved)))
+        clock.on_sleep = lambda count: seen.append((dict(stream.state), list(stream._call.channel.saved)))
         server[1].looks_needed, server[1].files = 2, {"a.csv": b"id\n1\n"}
         pages = list(asked(client, clock, stream=stream, keep_job=True, what="w"))
         assert seen[0] == ({"burler/exports": {"w": {"job": "job-1", "at": 1000}}}, [None]), "a STATE was due"

@@ -33,7 +33,7 @@ def running(**more: Any) -> StreamRun:
 
 def saved_by(stream: StreamRun) -> list[Any]:
     """What a function has saved by hand: bookmarks, and None for a plain ``save_bookmark()``."""
-    return stream._channel.saved
+    return stream._call.channel.saved
 
 
 def tap_of(function: Any, *, schema: Any = FIELDS, **options: Any) -> burler.Tap:

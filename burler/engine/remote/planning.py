@@ -123,7 +123,7 @@ class Planning:
             for one in planned.streams
             if one.versions
         }
-        shared = replace(shared, tables=tables, incomplete=bool(calls.whole._incomplete))
+        shared = replace(shared, tables=tables, incomplete=bool(calls.of_partitions.incomplete))
         return [Part(stream, one, len(found), shared) for one in found]
 
     def close(self) -> None:

@@ -13,8 +13,9 @@ from burler.declare.app import App
 from burler.engine.remote.parts import Part, PartEnd, errors_of
 from burler.engine.remote.planning import Planning
 from burler.engine.run.partitions import GivenPartition
+from burler.engine.run.run import Run
 from burler.engine.run.signals import Stopper
-from burler.engine.run.sync import Run
+from burler.engine.run.sync import sync
 from burler.errors import CatalogError
 from burler.events import Events
 from burler.report.log import RunLog
@@ -58,23 +59,23 @@ def run_part(
         if part.partition.key is not None:
             versions = {name: table.version for name, table in part.shared.tables.items()}
             given = GivenPartition(copy.deepcopy(part.partition), versions)
-        engine = Run(
+        run = Run(
             one.session,
             replace(one.plan, runs=runs),
             sink,
             state=one.state,
             settings=one.settings,
-            stopper=stopper,
+            stopper=stopper or Stopper(),
             events=Events(RunLog(one.settings)),
             part=given,
         )
-        result = engine.run()
+        result = sync(run)
     finally:
         one.close()
     counts = {name: get_version(result.state, name) for name in part.shared.family.names if part.partition.key is None}
     return PartEnd(
         part,
-        engine.progress.get(part.stream),
+        run.progress.get(part.stream),
         {name: version for name, version in counts.items() if version is not None},
         result.rows,
         time.monotonic() - begun,

@@ -12,7 +12,7 @@ import msgspec
 
 from burler import times
 from burler.call import Given
-from burler.context import StreamRun
+from burler.context import Call, StreamRun, in_call
 from burler.declare.spec import StreamSpec
 from burler.declare.strategies import Manual
 from burler.engine.catalog.plan import PlannedRun
@@ -21,6 +21,7 @@ from burler.engine.state.ledger import FamilyState, Start
 from burler.engine.state.progress import Partition
 from burler.engine.writer.writer import schema_of
 from burler.errors import StreamError
+from burler.pipeline.bookmark import BookmarkTracker
 from burler.settings import Settings
 from burler.singer.catalog import Catalog
 from burler.source_state import SourceStates
@@ -38,6 +39,8 @@ class Calls:
 
     Attributes:
         tallies: what functions have counted, by stream.
+        of_partitions: the call of the partitions function.
+        records_paths: for each function that is called, the way to the rows in pages of each stream that it gives.
     """
 
     def __init__(
@@ -58,7 +61,11 @@ class Calls:
         self._catalog, self._start_date, self._client = catalog, settings.start_date, client
         self._tailing, self._ignores_sources = tailing, ignores_sources
         self.tallies: dict[str, Tally] = defaultdict(Tally)
-        self._of_tasks: dict[str, Callable[..., StreamRun]] = {}
+        self.of_partitions = Call()
+        specs, emits = planned.specs, planned.family.emits
+        self.records_paths = {name: {one: specs[one].records_path for one in some} for name, some in emits.items()}
+        self._streams: dict[str, StreamRun] = {}
+        self._given = session.given(client=client, state=lambda: self._state_seen, catalog=lambda: catalog)
         self._state = b"{}"
 
     def note_state(self, state: Mapping[str, Any]) -> None:
@@ -74,13 +81,7 @@ class Calls:
 
     def given(self, run: StreamRun) -> Given:
         """What functions of a stream may ask for, in a call for which ``stream`` is ``run``."""
-        return self.session.given(
-            client=self._client,
-            state=lambda: self._state_seen,
-            catalog=lambda: self._catalog,
-            stream=lambda: run,
-            partition=lambda: run.partition,
-        )
+        return {**self._given, "stream": lambda: run, "partition": lambda: run.partition}
 
     @functools.cached_property
     def whole(self) -> StreamRun:
@@ -89,26 +90,28 @@ class Calls:
         planned, spec, saved = self.planned.by_name.get(name), self.planned.spec, self.saved.flat.get(name)
         first = self._start_date if planned is None else planned.first_bookmark(self._start_date)
         keeps_one = (spec if planned is None else planned).bookmark_key is not None
-        run: StreamRun = self._made(spec)(bookmark=saved if saved is not None or not keeps_one else first)
-        return run
+        self.of_partitions.bookmark = saved if saved is not None or not keeps_one else first
+        return self._made(spec, call=self.of_partitions)
 
     def stream(self, spec: StreamSpec, start: Start, partition: Partition) -> StreamRun:
         """``stream`` of a task: of its sync function, of a substream's, of functions that are called for its rows."""
         name = spec.tap_stream_id
-        if name not in self._of_tasks:
-            self._of_tasks[name] = self._in_any_task(spec)
-        return self._of_tasks[name](
-            bookmark=start.bookmark(name),
+        if name not in self._streams:
+            self._streams[name] = self._in_any_task(spec)
+        call = Call(start.bookmark(name))
+        return in_call(
+            self._streams[name],
+            call,
             state=start.position(name),
             partition=partition.values,
-            source_state=self._sources(spec, start.sources(name), in_partition=partition.key is not None),
+            source_state=self._sources(spec, call, start.sources(name), in_partition=partition.key is not None),
         )
 
-    def _in_any_task(self, spec: StreamSpec) -> Callable[..., StreamRun]:
+    def _in_any_task(self, spec: StreamSpec) -> StreamRun:
         """What is the same in all of them."""
-        streams, name = self.planned.by_name, spec.tap_stream_id
-        planned, entry = streams.get(name), self._catalog.entries.get(name)
-        run = self._made(
+        streams = self.planned.by_name
+        planned = streams.get(spec.tap_stream_id)
+        return self._made(
             spec,
             schemas={one: stream.schema for one, stream in streams.items()},
             in_parts=spec.parent is not None,
@@ -117,19 +120,17 @@ class Calls:
             sends_versions=any(one.versions for one in streams.values()),
             tailing=self._tailing,
         )
-        return run if planned or not entry else functools.partial(run, metadata=entry.metadata)
 
-    def _made(self, spec: StreamSpec, **more: Any) -> Callable[..., StreamRun]:
+    def _made(self, spec: StreamSpec, **more: Any) -> StreamRun:
         name = spec.tap_stream_id
         planned = self.planned.by_name.get(name)
-        said = planned or spec
-        return functools.partial(
-            StreamRun,
+        said, described = planned or spec, planned or self._catalog.entries.get(name)
+        return StreamRun(
             self.session.app.tap,
             name,
             selected=self.family.selected,
             schema=planned.schema if planned else None,
-            metadata=planned.metadata if planned else None,
+            metadata=described.metadata if described else None,
             config=self.session.config,
             client=self._client,
             key_properties=said.key_properties,
@@ -142,14 +143,53 @@ class Calls:
             **more,
         )
 
+    # ---- bookmarks ---------------------------------------------------------------------------------------
+
+    def trackers(self, start: Start) -> dict[str, BookmarkTracker]:
+        """One for each stream that keeps a bookmark, or a place where its full table goes on."""
+        resumed = self.family.root if self.family.resume_key is not None else None
+        return {
+            name: track(initial=start.resume_value if name == resumed else start.saved(name))
+            for name, track in self._tracked.items()
+        }
+
+    @functools.cached_property
+    def _tracked(self) -> dict[str, Callable[..., BookmarkTracker]]:
+        """What makes them. Also for a parent that runs unseen: its own rows say how far its substreams have come."""
+        family = self.family
+        found: dict[str, Callable[..., BookmarkTracker]] = {}
+        names = list(self.planned.by_name)
+        if family.root not in names and family.has_children:
+            names.insert(0, family.root)
+        for name in names:
+            planned, spec = self.planned.by_name.get(name), self.planned.specs[name]
+            if planned is None and (spec.replication_key is None or spec.bookmark_key != spec.replication_key):
+                continue
+            resumed = None if planned is None else planned.resume_key
+            key = resumed or family.keys[name]
+            order = "asc" if resumed is not None else spec.order if planned is None else planned.order
+            if key is not None:
+                found[name] = functools.partial(
+                    BookmarkTracker,
+                    name,
+                    key,
+                    sorted_rows=order == "asc",
+                    exclusive=spec.resume == "exclusive",
+                    on_unsorted=spec.on_unsorted,
+                    manual=isinstance(spec.strategy, Manual),
+                    signpost=self.began if spec.signpost else None,
+                    textual=family.key_formats.get(name),
+                )
+        return found
+
     # ---- source states -----------------------------------------------------------------------------------
 
-    def _sources(self, spec: StreamSpec, saved: Any, *, in_partition: bool) -> SourceStates:
+    def _sources(self, spec: StreamSpec, call: Call, saved: Any, *, in_partition: bool) -> SourceStates:
         """The source states of a stream, or of one of its partitions, as the state has them (``saved``)."""
         name = spec.tap_stream_id
         planned = self.planned.by_name.get(name)
         parts_of_a_table = in_partition and planned is not None and planned.versions
-        return SourceStates(
+        found = SourceStates(
             name,
             saved,
             schema=lambda: self._digest,
@@ -162,6 +202,8 @@ class Calls:
                 else None
             ),
         )
+        found.told_by(lambda: call.channel.source_dropped(name))
+        return found
 
     @functools.cached_property
     def _digest(self) -> str:

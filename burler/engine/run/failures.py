@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+from burler.call import Given
 from burler.declare.spec import StreamSpec
 from burler.engine.family import Family
 from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.task import Task
+from burler.engine.state.progress import Partition
 from burler.errors import Failure, PartialError, StreamError
 from burler.events import Events, Failed
 from burler.logs import short
@@ -34,18 +35,14 @@ class Failures:
         self._family, self._most, self._events, self._open_tasks = family, most, events, open_tasks
         self._stop = stop
         self.closed: set[str] = set()
-        """Substreams whose functions are called no more: a row of them did not fit, too many calls failed."""
-        self.dropped: set[str] = set()
-        """Those of which rows that are still on the way don't go out either."""
+        """Substreams whose functions are called no more, nor do rows of them go out: a row did not fit, too many calls
+        failed."""
         self.error: BaseException | None = None
         self._ended: dict[str, BaseException] = {}
         self._parts: dict[str, list[Failure]] = {}
         self._behind: set[str] = set()
         self.incomplete: dict[str, str] = {}
         """Streams of which rows may be missing, though nothing has failed: what their sources said."""
-        self._streams_ended: list[str] = []
-        self._calls: Counter[str] = Counter()
-        self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
         return bool(self.error or self._ended or self._parts)
@@ -83,10 +80,13 @@ class Failures:
         else:
             self.end(error)
 
-    def of_partition(self, where: str, error: BaseException) -> None:
-        """A partition has failed, perhaps before it began."""
+    def of_call_of_root(self, partition: Partition, error: BaseException) -> None:
+        """The call of the root's function has failed, or that of one of its partitions, perhaps before it began."""
+        if partition.key is None:
+            self.end(error)
+            return
         self._behind |= set(self._family.names)
-        if self._part(self._family.root, where, error):
+        if self._part(self._family.root, partition.where, error):
             self.end(self._too_many(self._family.root, error))
 
     def of_partitions(self, why: str) -> None:
@@ -100,18 +100,8 @@ class Failures:
         self._behind |= task.behind
         for name, why in task.incomplete.items():
             self.incomplete.setdefault(name, why)
-        if task.error is None:
-            return
-        if task.key is None:
-            self.end(task.error)
-            return
-        self.of_partition(task.where, task.error)
-
-    def too_many_calls(self, stream: str) -> bool:
-        """Count a call of a substream's function that failed, in whichever worker; True if they are too many now."""
-        with self._lock:
-            self._calls[stream] += 1
-            return self._calls[stream] > self._most
+        if task.error is not None:
+            self.of_call_of_root(task.partition, task.error)
 
     def of_call(self, stream: str, where: str, error: BaseException) -> None:
         """A substream's function failed for one row of its parent."""
@@ -121,20 +111,16 @@ class Failures:
     def of_substream(self, stream: str, error: BaseException) -> None:
         """A substream has ended: a row of it did not fit, or too many calls have failed. Nothing more of it comes, in
         no task, so no bookmark passes what is still to come."""
-        family = self._family
-        ended = family.givers[stream]
         self._ended.setdefault(stream, error)
-        self.closed |= family.below(ended)
-        self.dropped |= family.below(ended)
-        self._streams_ended.append(ended)
+        self.closed |= self._family.below(self._family.givers[stream])
         for task in self._open_tasks:
-            task.miss(ended, None)
+            self.misses(task)
         self._events.tell(Failed(stream, None, error))
         logger.warning("stream '%s': has ended; the other streams of its line go on. %s", stream, short(error))
 
     def misses(self, task: Task) -> None:
-        """A task begins: what has ended does not come in it."""
-        for stream in self._streams_ended:
+        """What has ended does not come in a task any more."""
+        for stream in self.closed:
             task.miss(stream, None)
 
     def _part(self, stream: str, where: str, error: BaseException) -> bool:
@@ -157,56 +143,48 @@ class Failures:
         return ended
 
 
-Invoke = Callable[..., Any]
-"""Calls a function of the author's with what it may ask for, for a ``stream`` (``Session.invoke``)."""
-
-
 class Retries:
-    """Further tries of functions of the streams of a family (``retry_sync_on``)."""
+    """Further tries of functions of the streams of a family (``retry_sync_on``).
 
-    def __init__(self, invoke: Invoke) -> None:
+    Args:
+        invoke: calls a function of the author's with what it may ask for, for a ``stream`` (``Session.invoke``).
+    """
+
+    def __init__(self, invoke: Callable[..., Any]) -> None:
         self._invoke = invoke
         self._told: Counter[str] = Counter()
 
-    def note(self, spec: StreamSpec, where: str, error: BaseException, number: int) -> None:
-        """A warning for each of the first ones of a stream, so that a run that takes long says why."""
-        assert spec.retry is not None
-        name = spec.tap_stream_id
-        self._told[name] += 1
-        level = logging.WARNING if self._told[name] <= _LOGGED else logging.DEBUG
-        text = "stream '%s'%s: %s; begins anew, retry %d of %d"
-        logger.log(level, text, name, f", {where}" if where else "", short(error), number, spec.retry.most)
-        if self._told[name] == _LOGGED:
-            logger.warning("stream '%s': further retries are not told one by one", name)
-
-    def set_up(
-        self,
-        spec: StreamSpec,
-        given: Mapping[str, Callable[[], Any]],
-        error: BaseException,
-        number: int,
-        run: Callable[..., Any] = lambda step, *args, **named: step(*args, **named),
-    ) -> Any:
-        """Call the author's ``setup_retry``; the bookmark that it gives, None for the original one.
+    def begin(self, spec: StreamSpec, where: str, error: BaseException, number: int, given: Given) -> Any:
+        """A further try begins: it is told, and the author's ``setup_retry`` is called. Gives the bookmark that it
+        gives; None for the original one.
 
         Args:
             number: of the retry, from 1 on.
-            run: runs it in the function's own context.
 
         Raises:
             StreamError: it failed; its cause is what it raised.
         """
-        setup = spec.retry.setup if spec.retry is not None else None
+        assert spec.retry is not None
+        name, setup = spec.tap_stream_id, spec.retry.setup
+        self._tell(name, where, error, number, spec.retry.most)
         if setup is None:
             return None
         nothing = dict.fromkeys(("parent", "partition"), lambda: None)
         asked = {**nothing, **given, "error": lambda: error, "retry": lambda: number}
-        name = spec.tap_stream_id
         try:
-            return run(self._invoke, setup, asked, stream=name)
+            return self._invoke(setup, asked, stream=name)
         except (Exception, SystemExit) as failed:
             fact = f"stream '{name}': its setup_retry ({setup.place}) failed: {short(failed)}"
             raise StreamError(name, fact) from failed
+
+    def _tell(self, name: str, where: str, error: BaseException, number: int, most: int) -> None:
+        """A warning for each of the first ones of a stream, so that a run that takes long says why."""
+        self._told[name] += 1
+        level = logging.WARNING if self._told[name] <= _LOGGED else logging.DEBUG
+        text = "stream '%s'%s: %s; begins anew, retry %d of %d"
+        logger.log(level, text, name, f", {where}" if where else "", short(error), number, most)
+        if self._told[name] == _LOGGED:
+            logger.warning("stream '%s': further retries are not told one by one", name)
 
 
 def is_retried(spec: StreamSpec, error: BaseException, retries: int) -> bool:

@@ -7,12 +7,12 @@ import logging
 from functools import partial
 from typing import Any, Protocol
 
-from burler.declare.strategies import EveryN, Manual, OnPage, Since
+from burler.declare.strategies import EveryN, Manual, Since
 from burler.engine.catalog.plan import PlannedRun, PlannedStream
 from burler.engine.run.calls import Calls
-from burler.engine.run.engine import Engine
 from burler.engine.run.failures import Failures, Retries
 from burler.engine.run.partitions import Partitions, PartitionsFunction
+from burler.engine.run.run import Run
 from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.task import Task
 from burler.engine.state.ledger import saved_of
@@ -20,7 +20,7 @@ from burler.engine.state.progress import Partition
 from burler.engine.tail.memory import Memory, recurring
 from burler.engine.writer.writer import StreamWriter, UnseenKey
 from burler.errors import StreamError
-from burler.events import FamilyBegan, FamilyEnded, Incomplete, Page, Status, StreamEnded
+from burler.events import FamilyBegan, FamilyEnded, Incomplete, Status, StreamEnded
 from burler.logs import short
 from burler.singer import state as st
 from burler.singer.metadata import FULL_TABLE
@@ -30,16 +30,14 @@ logger = logging.getLogger(__name__)
 _SOON_ROWS, _SOON_SECONDS = 1000, 1.0  # after so much, what finished partitions have reached is saved
 
 
-class Driver(Protocol):
-    """Who drives tasks of a job: a worker."""
-
-    over: bool
+class Giving(Protocol):
+    """What a worker's functions give (``Outbox``)."""
 
     def tick(self) -> None:
         """Rows that wait while user code blocks go out."""
 
     def abandon(self) -> None:
-        """What it has yielded goes out; nothing after that counts."""
+        """What they have given goes out; nothing after that counts."""
 
 
 class Job:
@@ -54,13 +52,13 @@ class Job:
 
     def __init__(
         self,
-        engine: Engine,
+        run: Run,
         planned: PlannedRun,
         memory: Memory | None = None,
         *,
         stop: StopToken,
     ) -> None:
-        self.engine = engine
+        self.run = run
         self.memory = memory
         if memory is not None:
             memory.begin_round()
@@ -76,61 +74,55 @@ class Job:
         self.unseen = None
         if planned.unseen is not None and self.spec.replication_key is not None:
             self.unseen = UnseenKey(self.name, self.spec.replication_key, planned.unseen)
-        settings, self._begun = engine.settings, engine.clock.monotonic()
-        self.saved = saved_of(planned, engine.ledger, settings.start_date, is_part=engine.part is not None)
+        settings, self._begun = run.settings, run.clock.monotonic()
+        self.saved = saved_of(planned, run.ledger, settings.start_date, is_part=run.part is not None)
         self._forgot = self.saved.forgot
         # Everything is fetched: once; the further rounds of a tail ask for what has changed.
         ignores_sources = settings.ignore_source_state and (memory is None or memory.rounds == 1)
         if ignores_sources:
             self._forgot |= self.saved.forget_sources()
         self.calls = Calls(
-            engine.session,
+            run.session,
             planned,
             self.saved,
-            catalog=engine.plan.catalog,
+            catalog=run.plan.catalog,
             settings=settings,
             client=self.client,
-            began=engine.now(),
+            began=run.clock.now(),
             tailing=memory is not None,
-            ignores_sources=ignores_sources or engine.limit is not None,  # up to a limit it is there to show rows
+            ignores_sources=ignores_sources or run.limit is not None,  # up to a limit it is there to show rows
         )
         self.writers = {stream.tap_stream_id: self._writer(stream) for stream in planned.streams}
         if self.pushes:
             for writer in self.writers.values():
                 writer.versions.keep()  # its rows belong to the table as it stands
-        self.tallies, self.own_run = self.calls.tallies, self.calls.whole
-        self.workers: list[Driver] = []
+        self.outboxes: list[Giving] = []
         self.open_tasks: list[Task] = []
         self.failures = Failures(
-            self.family, most=settings.max_failures, events=engine.events, stop=stop, open_tasks=self.open_tasks
+            self.family, most=settings.max_failures, events=run.events, stop=stop, open_tasks=self.open_tasks
         )
-        self.retries = Retries(engine.session.invoke)
+        self.retries = Retries(run.session.invoke)
         self.saved_by_hand = self._source_changed = False
         self.last: Task | None = None
-        self.since_rows, self._since_pages, self._since = memory.since if memory else (0, 0, engine.clock.monotonic())
+        self.since_rows, self.since_pages, self._since = memory.since if memory else (0, 0, run.clock.monotonic())
         self._ended_tasks = 0
-        self._reported: dict[str, int] = {}
-        self.page_by_page = isinstance(self.spec.strategy, EveryN | OnPage)
-        self.whole_pages = isinstance(self.spec.strategy, OnPage)
         self.partitions = self._partitions()
-        root = self.planned.by_name.get(self.name)
-        self.resumable = root is not None and root.resume_key is not None
         specs = [stream.spec for stream in planned.streams]
         self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
 
     def _writer(self, stream: PlannedStream) -> StreamWriter:
         """The writer of a stream: a new one, or the one of the rounds before."""
-        engine, name, interrupted = self.engine, stream.tap_stream_id, self.saved.interrupted
+        run, name, interrupted = self.run, stream.tap_stream_id, self.saved.interrupted
         known = self.memory.writers if self.memory is not None else {}
         if name not in known:
             known[name] = StreamWriter(
                 stream,
-                engine.sink,
-                now=engine.now,
-                invoke=partial(engine.session.invoke, stream=name),
-                settings=engine.settings,
-                limit=engine.limit,
-                wrote=engine.ledger.add,
+                run.sink,
+                now=run.clock.now,
+                invoke=partial(run.session.invoke, stream=name),
+                settings=run.settings,
+                limit=run.limit,
+                wrote=run.ledger.add,
             )
         known[name].begin_round(
             stream,
@@ -141,7 +133,7 @@ class Job:
         return known[name]
 
     def _partitions(self) -> Partitions:
-        part = self.engine.part
+        part = self.run.part
         if self.spec.partitions is None:
             return Partitions.one(Partition())
         if part is None:
@@ -158,12 +150,12 @@ class Job:
             StreamError: what the state says of it is no bookmark.
         """
         if self.spec.acknowledge is not None and partition.key is not None:
-            self.engine.acknowledgements.partitions[self.name][partition.key] = partition.values
+            self.run.acknowledgements.partitions[self.name][partition.key] = partition.values
         return Task(self.calls, self.writers, partition)
 
     def client(self) -> Any:
         """The client, for functions of this run: it is not closed while they may be at it."""
-        number, client = self.engine.session.clients.get()
+        number, client = self.run.session.clients.get()
         self.client_numbers.add(number)
         return client
 
@@ -181,26 +173,26 @@ class Job:
 
     def begin(self) -> None:
         """SCHEMA of its streams."""
-        engine = self.engine
+        run = self.run
         self._tell_begin()
         for writer in self.writers.values():
             writer.open()
-        engine.running.append(self)
+        run.jobs.append(self)
         if self.planned.asks_for("state"):
-            engine.note_syncing()
-            self.calls.note_state(engine.state)
+            run.note_syncing()
+            self.calls.note_state(run.state)
         if self._forgot:
-            engine.say_state()
+            run.say_state()
 
     def complete(self) -> Status:
         """What can be said once no worker runs; gives the stream's status."""
         if self.partitions.exhausted:
-            self.failures.of_partitions(self.own_run._incomplete)
+            self.failures.of_partitions(self.calls.of_partitions.incomplete)
         behind = self.failures.behind()
         done = self.partitions.exhausted and not self.open_tasks
         if not done and not (self.is_full and self.stop.reason < Reason.CUT):
             return "failed" if self.failures.error is not None else "stopped"
-        if self.engine.limit is None:
+        if self.run.limit is None:
             for name, writer in self.writers.items():
                 if name not in behind:
                     writer.versions.complete(writer.rows)
@@ -208,32 +200,27 @@ class Job:
                     writer.versions.leave_open()
             if self.last is not None and self.last.key is None:
                 self.saved.merge(self.last.progress())  # with what may be said only once the whole table counts
-            elif not self.failures and not behind and self.engine.part is None:
+            elif not self.failures and not behind and self.run.part is None:
                 self.saved.finish()
         return "failed" if self.failures else "succeeded"
 
     def end(self, status: Status) -> None:
         """The last STATE of the stream; in a tail the one that is due next covers it. Where the stream did not come to
         its end, that names it as the one to begin with."""
-        engine = self.engine
+        run = self.run
         self.status = status
         if status == "succeeded" or (status != "stopped" and self.failures.error is None):
-            engine.running.remove(self)
-        if engine.stop.error is None:
+            run.jobs.remove(self)
+        if run.stop.error is None:
             if self.memory is not None:
                 self._end_round()
             else:
                 self.save_state(between=status == "succeeded")
-        if self.is_running:
-            engine.running.remove(self)
+        if self in run.jobs:
+            run.jobs.remove(self)
         for task in self.open_tasks:
             self._count(task)
-        self._tell_end(status, engine.clock.monotonic() - self._begun)
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it has begun, and not ended."""
-        return self in self.engine.running
+        self._tell_end(status, run.clock.monotonic() - self._begun)
 
     def _end_round(self) -> None:
         """A round of a tail has ended: what is safe to say of it stands in the state, and goes out when a STATE is due.
@@ -241,10 +228,10 @@ class Job:
         for task in self.open_tasks:
             self.saved.merge(task.progress())
         if self.memory is not None:
-            self.memory.since = self.since_rows, self._since_pages, self._since
+            self.memory.since = self.since_rows, self.since_pages, self._since
         if self._sources_changed() or any(writer.versions.activated for writer in self.writers.values()):
-            self.engine.ledger.note()
-        self.engine.sink.flush()
+            self.run.ledger.note()
+        self.run.sink.flush()
 
     # ---- how much ----------------------------------------------------------------------------------------
 
@@ -253,10 +240,10 @@ class Job:
         """Whether a limit on rows is reached: every selected stream has its rows, or the function's own one has and
         a further row of it came, so that what belongs to its last row and stands behind it is here as well. A row of
         one stream may come with any number of another's: no more than a thousand are read for each that is wanted."""
-        own, writers = self.writers.get(self.name), self.writers.values()
-        if self.engine.limit is None:
+        if self.run.limit is None:
             return False
-        if not any(writer.room for writer in writers) or sum(one.beyond for one in writers) >= 1000 * self.engine.limit:
+        own, writers = self.writers.get(self.name), self.writers.values()
+        if not any(writer.room for writer in writers) or sum(one.beyond for one in writers) >= 1000 * self.run.limit:
             return True
         return own is not None and not own.room and own.beyond > 0
 
@@ -278,11 +265,8 @@ class Job:
 
     def could_not_begin(self, partition: Partition, error: StreamError) -> None:
         """There is no task of a partition; the others go on, but those behind it don't collapse."""
-        if partition.key is None:
-            self.failures.end(error)
-        else:
-            self.failures.of_partition(partition.where, error)
-            self.saved.stop_at(partition.number)
+        self.failures.of_call_of_root(partition, error)
+        self.saved.stop_at(partition.number)
 
     def task_began(self, task: Task) -> None:
         """Rows of a task follow."""
@@ -315,18 +299,6 @@ class Job:
     def _sources_changed(self) -> bool:
         return self._source_changed or any(task.source_changed for task in self.open_tasks)
 
-    def wrote(self) -> None:
-        """A page went through."""
-        self._since_pages += 1
-        for name, writer in self.writers.items():
-            if writer.rows != self._reported.get(name):
-                self._reported[name] = writer.rows
-                # Of many partitions there is no one bookmark to draw.
-                task = self.open_tasks[0] if self.open_tasks and self.saved.coverage is not None else None
-                tracker = task.trackers.get(name) if task is not None else None
-                greatest = tracker.greatest if tracker is not None else None
-                self.engine.events.tell(Page(name, writer.rows, greatest))
-
     # ---- from other threads (under the engine's lock) ----------------------------------------------------
 
     def tick(self) -> None:
@@ -337,22 +309,20 @@ class Job:
         """
         if self.has_hooks:
             return
-        for worker in self.workers:
-            if not worker.over:
-                worker.tick()
+        for outbox in self.outboxes:
+            outbox.tick()
         self.save_if_due()
 
     def cut(self) -> None:
         """This round is to end, and the tail goes on: user code is interrupted where it can be."""
         self.stop.stop(Reason.CUT)
-        self.engine.stopper.look()
+        self.run.stopper.look()
 
     def abandon_workers(self) -> None:
         """Those that are blocked in user code are left behind. What they have yielded goes out, but where a function of
         the author's would have to see it."""
-        for worker in self.workers:
-            if not worker.over:
-                worker.abandon()
+        for outbox in self.outboxes:
+            outbox.abandon()
 
     def abandon(self) -> None:
         """The run ends, and user code of this stream does not: a STATE of what is out, and nothing after that."""
@@ -363,13 +333,13 @@ class Job:
     # ---- what is told ----------------------------------------------------------------------------------
 
     def _tell_begin(self) -> None:
-        engine, own, coverage = self.engine, self.writers.get(self.name), self.saved.coverage
-        engine.events.tell(
+        run, own, coverage = self.run, self.writers.get(self.name), self.saved.coverage
+        run.events.tell(
             FamilyBegan(
                 self.name,
                 method=own.planned.replication_method if own is not None else self.spec.replication_method,
-                bookmark=coverage.start if coverage is not None else self.own_run.raw_bookmark,
-                partitions=0 if coverage is not None else len(st.partitions_of(engine.state, self.name)),
+                bookmark=coverage.start if coverage is not None else self.calls.whole.raw_bookmark,
+                partitions=0 if coverage is not None else len(st.partitions_of(run.state, self.name)),
                 streams=tuple(writer.began() for writer in self.writers.values()),
                 passed=coverage.saved if coverage is not None else None,
                 late=tuple(coverage.reads_again()) if coverage is not None else (),
@@ -377,11 +347,11 @@ class Job:
         )
 
     def _tell_end(self, status: Status, seconds: float) -> None:
-        state, failed = self.engine.state, self.failures.errors()
+        state, failed = self.run.state, self.failures.errors()
         own = self.writers.get(self.name)
         key = own.planned.bookmark_key if own is not None else self.spec.bookmark_key
         table, position = (st.value_of(state, self.name, one) is not None for one in (st.FULL_TABLE, st.POSITION))
-        self.engine.events.tell(
+        self.run.events.tell(
             FamilyEnded(
                 self.name,
                 status,
@@ -407,8 +377,8 @@ class Job:
             status = "failed"
         elif status == "failed" and self.failures.error is None:
             status = "succeeded"  # a stream that came whole has not failed with one below it
-        bookmark = st.value_of(self.engine.state, name, writer.planned.bookmark_key)
-        return writer.ended(status, seconds, bookmark=bookmark, counts=self.tallies[name].to_json())
+        bookmark = st.value_of(self.run.state, name, writer.planned.bookmark_key)
+        return writer.ended(status, seconds, bookmark=bookmark, counts=self.calls.tallies[name].to_json())
 
     def _tell_incomplete(self, name: str, why: str) -> None:
         """What does not happen since rows of a stream may be missing; nothing where all happens."""
@@ -431,26 +401,28 @@ class Job:
             held.append(f"The bookmark of '{family.root}' does not pass the rows for which it may be.")
         elif own.bookmark_key is None:
             held.append("What its function puts into stream.state at the end is not saved.")
-        elif own.order != "asc" and not isinstance(own.spec.strategy, Manual) and not self.own_run._incomplete:
+        elif (
+            own.order != "asc" and not isinstance(own.spec.strategy, Manual) and not self.calls.of_partitions.incomplete
+        ):
             bookmark = self.writers[name].bookmark_from
             at = "none" if bookmark is None else bookmark
             where = f"at {at}" if self.spec.partitions is None else "where it was in partitions that may be"
             held.append(f"Its bookmark stays {where}: the next run reads the same again.")
         if held:
-            self.engine.events.tell(Incomplete(name, why, frozenset({*below, family.root}), tuple(held)))
+            self.run.events.tell(Incomplete(name, why, frozenset({*below, family.root}), tuple(held)))
 
     # ---- STATE -----------------------------------------------------------------------------------------
 
     def save_if_due(self) -> None:
         """STATE, where the strategy asks for one, or partitions have come to their end; put off while its line would
         outweigh the rows since the last one."""
-        if self.engine.limit is not None or self.stop.reason >= Reason.LEFT_BEHIND:
+        if self.run.limit is not None or self.stop.reason >= Reason.LEFT_BEHIND:
             return
-        seconds = self.engine.clock.monotonic() - self._since
-        since = Since(self.since_rows, seconds, self._since_pages)
+        seconds = self.run.clock.monotonic() - self._since
+        since = Since(self.since_rows, seconds, self.since_pages)
         waited = since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS
         soon = self.memory is None and waited and (self._ended_tasks > 0 or self._sources_changed())
-        if (soon or self._strategy_asks(since)) and self.engine.ledger.has_room():
+        if (soon or self._strategy_asks(since)) and self.run.ledger.has_room():
             self.save_state()
 
     def _strategy_asks(self, since: Since) -> bool:
@@ -464,24 +436,18 @@ class Job:
             return False
 
     def save(self) -> None:
-        """Put what is safe to say now into the state, for a STATE that somebody else asks for."""
+        """Put what is safe to say now into the state, for a STATE that follows."""
         for task in self.open_tasks:
             self.saved.merge(task.progress())
-        self.counts_from_here()
+        self.since_rows = self.since_pages = self._ended_tasks = 0
+        self._since = self.run.clock.monotonic()
 
     def save_state(self, *, between: bool = False) -> None:
         """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose. ``between``: it stands
         between two streams, and may be put off."""
-        engine = self.engine
-        if engine.limit is not None or engine.stop.error is not None:
+        run = self.run
+        if run.limit is not None or run.stop.error is not None:
             return
-        for task in self.open_tasks:
-            self.saved.merge(task.progress())
-        if not (between and engine.ledger.puts_off()):
-            engine.say_state()
-        self.counts_from_here()
-
-    def counts_from_here(self) -> None:
-        """A STATE was written."""
-        self.since_rows = self._since_pages = self._ended_tasks = 0
-        self._since = self.engine.clock.monotonic()
+        self.save()
+        if not (between and run.ledger.puts_off()):
+            run.say_state()

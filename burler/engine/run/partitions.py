@@ -102,13 +102,12 @@ class PartitionsFunction:
                 if cause is None or not is_retried(self._spec, cause, tries):
                     raise
                 tries += 1
-                self._retries.note(self._spec, "its partitions", cause, tries)
-                self._retries.set_up(self._spec, self._calls.given(run), cause, tries)
-                run._call_begins()
+                self._retries.begin(self._spec, "its partitions", cause, tries, self._calls.given(run))
+                self._calls.of_partitions.begin()
                 items, before = None, set(seen)
                 continue
             if given is _NO_MORE:
-                run._call_ended()
+                self._calls.of_partitions.end()
                 return
             # Its own: the function may fill one dict again and again, and a sync function may change it.
             values = copy.deepcopy(given)

@@ -1,174 +1,232 @@
-"""One run of a tap, from config and state to the last STATE; what the command line and tests call."""
+"""One run: what all of its streams share. Its lock guards everything behind the pull."""
 
 from __future__ import annotations
 
-import gc
 import logging
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
-from functools import partial
+import threading
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from burler.clock import Clock
-from burler.declare.app import App
-from burler.engine.catalog.discovery import discover
-from burler.engine.catalog.plan import Plan, make_plan
-from burler.engine.run.signals import Stopper
-from burler.engine.run.sync import Run, SyncResult, write_schemas
+from burler.engine.acknowledge import Acknowledgements
+from burler.engine.catalog.plan import Plan, PlannedRun
+from burler.engine.run.partitions import GivenPartition
+from burler.engine.run.signals import Stopper, stopper_here
+from burler.engine.run.stop import Reason, StopToken
 from burler.engine.session import Session
-from burler.engine.state.ledger import unread
-from burler.engine.tail.schedule import check_metadata
-from burler.engine.tail.tail import run_tail
-from burler.errors import UsageError
-from burler.events import Events, Listener, RunBegan, RunEnded, Status
-from burler.log_settings import log_settings
-from burler.numbers import is_count
-from burler.report.log import RunLog, TailLog
-from burler.report.stats import RunStats
+from burler.engine.state.ledger import Ledger
+from burler.engine.state.progress import Progress
+from burler.errors import BatchError, DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
+from burler.events import Events, Failed, StateWritten
 from burler.settings import Settings
-from burler.singer import state as st
-from burler.sinks.base import Sink
-from burler.words import counted
+from burler.singer.messages import Message, State
+from burler.sinks.base import Forward, Sink
 
 logger = logging.getLogger(__name__)
 
+# Errors of the whole run: no other stream would fare better, and no STATE may follow them.
+FATAL: tuple[type[BaseException], ...] = (OutputClosed, StorageError, DataError, LockLost, UsageError, MemoryError)
 
-TEST_ROWS = 5
-"""Rows of each stream that ``--test`` takes."""
+
+class GuardedSink(Forward):
+    """The sink; when it fails, the run has: after that nothing may be written, least of all a STATE."""
+
+    def __init__(self, sink: Sink, stop: StopToken) -> None:
+        super().__init__(sink)
+        self._stop = stop
+
+    def _do(self, action: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        if self._stop.reason >= Reason.LEFT_BEHIND:
+            return  # a thread that has not heard of it: what it writes would stand behind a hole, or the end
+        try:
+            action(*args, **kwargs)
+        except BatchError:
+            raise  # a row that a file can't hold: it was not taken, and its stream ends
+        except BaseException as error:
+            self._stop.fail(error)
+            raise
+
+    def write(self, message: Message) -> None:
+        """See ``Sink.write``."""
+        self._do(self._sink.write, message)
+
+    def flush(self) -> None:
+        """See ``Sink.flush``."""
+        self._do(self._sink.flush)
+
+    def settle(self) -> None:
+        """See ``Sink.settle``."""
+        self._do(self._sink.settle)
+
+    def tick(self) -> None:
+        """See ``Sink.tick``."""
+        self._do(self._sink.tick)
+
+    def close(self, *, complete: bool) -> None:
+        """See ``Sink.close``."""
+        complete = complete and self._stop.error is None
+        self._stop.stop(Reason.LEFT_BEHIND)
+        try:
+            self._sink.close(complete=complete)
+        except BaseException as error:
+            self._stop.fail(error)
+            raise
 
 
-def run_session(
-    session: Session,
-    settings: Settings,
-    sink: Sink,
-    *,
-    catalog: Any = None,
-    state: dict[str, Any] | None = None,
-    select: str | None = None,
-    stopper: Stopper | None = None,
-    limit: int | None = None,
-    schemas_only: bool = False,
-    stats: RunStats | None = None,
-    listeners: Iterable[Listener] = (),
-    clock: Clock | None = None,
-) -> SyncResult:
-    """Sync the selected streams into a sink.
+class Run:
+    """Session and plan, sink and state, clock, lock and stop; who drives the streams is above.
 
     Args:
-        session, settings: what ``open_session`` gave; the settings may have been needed to open the sink.
-        catalog: a catalog as a plain dict; None selects everything.
-        state: the value of a STATE.
-        select: patterns of streams and fields.
-        stopper: what signals and tests stop the run with.
-        limit: rows of each stream, at the most, to look at. Such a run writes no STATE and no ACTIVATE_VERSION, and the
-            result's state is the one given: it leaves rows out, and a bookmark must not pass them.
-        schemas_only: SCHEMA messages only; no sync function is called.
-        stats: what is to count how the run went.
-        listeners: hear what the run tells, beside the statistics and the log.
-        clock: what tells the time; a test may have one of its own.
+        limit: rows of each stream, at the most: then nothing is saved.
+        replan: makes the plan of a tail after another discovery.
+        part: one partition alone, of the only stream of the plan, for another run.
 
-    Raises:
-        UsageError: catalog, state or the tap's declarations are wrong; nothing was written.
-        OutputClosed, StorageError, LockLost, DataError: the sink failed.
+    Attributes:
+        jobs: families that are read just now, in the order in which they began. waiting: what is still to be read.
+        progress: how far the last call of each stream's function has come; that is all of it where there was one.
+        late_errors: of streams that have ended.
     """
-    log_settings.follow(settings)
-    tail = settings.tail and limit is None and not schemas_only
-    stopper = stopper or Stopper()
-    begun = time.monotonic()
-    status: Status = "failed"
-    code: int | None = None
-    stats = stats or RunStats(clock, points=0)
-    events = Events(stats, TailLog(settings, stats) if tail else RunLog(settings), *listeners)
-    events.tell(RunBegan(session.app.name))
-    stack = ExitStack()
-    try:
-        state = st.check_state(state)
-        stack.enter_context(stopper.noting_hangups() if tail else nullcontext())
-        plan = _plan(session, settings, catalog=catalog, select=select, state=state, tail=tail)
-        _announce(session.app, plan, limit, state)
-        if schemas_only:
-            write_schemas(plan, sink)
-            status = "succeeded"
-            return SyncResult(state=state)
-        _make_client(session, plan)
-        engine = Run(
+
+    def __init__(
+        self,
+        session: Session,
+        plan: Plan,
+        sink: Sink,
+        *,
+        state: dict[str, Any],
+        settings: Settings,
+        stopper: Stopper,
+        events: Events,
+        clock: Clock | None = None,
+        limit: int | None = None,
+        replan: Callable[[], Plan] | None = None,
+        part: GivenPartition | None = None,
+    ) -> None:
+        self.session, self.plan, self.settings = session, plan, settings
+        self.stopper = stopper
+        self.stop = stopper.stop.child()
+        self.sink: Sink = GuardedSink(sink, self.stop)
+        self.clock = clock or Clock()
+        self.ledger = Ledger(state, self.clock, always=settings.tail and limit is None, writes=limit is None)
+        self.state = self.ledger.document
+        self.limit, self.replan, self.part = limit, replan, part
+        self.lock = threading.RLock()
+        self.changed = threading.Condition()
+        self.events = events
+        self.acknowledgements = Acknowledgements(
             session,
             plan,
-            sink,
-            state=state,
-            settings=settings,
-            stopper=stopper,
-            limit=limit,
-            events=events,
-            clock=clock,
-            replan=partial(_plan, session, settings, catalog=catalog, select=select, state=state, tail=tail),
+            settings,
+            self.clock,
+            given=self.state,
+            client_of=self.client_of,
+            stop=self.stop,
+            failed=self.stream_failed,
+            died=stopper.fail,
         )
-        with stopper.installed(hangup=tail):
-            result = run_tail(engine) if tail else engine.run()
-        status = "failed" if result.errors else "stopped" if result.stopped_by else "succeeded"
-        code = result.exit_code
-        return result
-    finally:
-        stack.close()
-        events.tell(RunEnded(session.app.name, status, code, time.monotonic() - begun, sink.made))
-        session.close(tail=tail)
+        self.jobs: list[Any] = []
+        self.waiting = deque(plan.runs)
+        self.progress: dict[str, Progress] = {}
+        self.late_errors: dict[str, BaseException] = {}
 
+    # ---- under the lock ----------------------------------------------------------------------------------
 
-def _plan(session: Session, settings: Settings, *, tail: bool, **more: Any) -> Plan:
-    """What to run of the streams that there are now."""
-    plan = make_plan(discover(session), versions=settings.full_table_versions, tail=tail, **more)
-    for stream in plan.streams if tail else ():
-        check_metadata(stream)
-    return plan
+    def write_state(self) -> None:
+        """STATE with what is safe to say of all streams now, also where that is the same as before: it covers what came
+        since. Files that hold records before it are closed for it."""
+        for job in self.jobs:
+            job.save()
+        self.say_state()
+        self.sink.settle()
 
+    def say_state(self) -> None:
+        """STATE, if it says anything new."""
+        self.note_syncing()
+        value = self.ledger.snapshot()
+        if value is not None:
+            self.sink.write(State(msgspec.json.decode(value)))
+            self.ledger.is_out(value)
+            self.events.tell(StateWritten(len(value)))
 
-def check_limit(limit: int | None) -> None:
-    """Refuse a limit that is none.
+    def note_syncing(self) -> None:
+        """Note in the state which stream the run is in, unless the settings say not to: the first that has
+        not come to its end."""
+        name = self.jobs[0].at if self.jobs else None
+        if name is None and self.waiting and self.stop.reason < Reason.LEFT_BEHIND:
+            name = self.waiting[0].spec.tap_stream_id
+        # Rounds of a tail are of all streams.
+        self.ledger.note_syncing(name if self.settings.currently_syncing and not self.settings.tail else None)
 
-    Raises:
-        UsageError: so.
-    """
-    if limit is not None and not is_count(limit, 1):
-        raise UsageError(
-            f"limit must be a whole number above 0, not {limit!r:.60}. For SCHEMA lines only: --test=schema"
-        )
+    def tick(self) -> None:
+        """What is due while user code blocks: rows that wait go out, a STATE that is due comes, the sink does what is
+        due by age."""
+        self.session.save_config()
+        for job in list(self.jobs):
+            job.tick()
+        self.sink.tick()
 
+    # ---- from any thread ---------------------------------------------------------------------------------
 
-def _announce(app: App, plan: Plan, limit: int | None, state: dict[str, Any]) -> None:
-    names = ", ".join(stream.tap_stream_id for stream in plan.streams)
-    logger.info("%s: start (sync), streams: %s", app.name, names or "none selected")
-    if limit is not None:
-        logger.info("%s: at most %s of each stream, and no STATE", app.name, counted(limit, "row"))
-    if not plan.runs:
-        pushed = any(spec.sync is None and spec.tail is not None for spec in app.streams.values())
-        more = " Those that have a tail function alone come with --tail." if pushed else ""
-        logger.warning("%s: no stream is selected. Select some in the catalog or with --select.%s", app.name, more)
-    for remark in unread(plan, state):
-        logger.warning("%s", remark)
+    def next(self) -> PlannedRun | None:
+        """What is to be read next."""
+        with self.lock:
+            return self.waiting.popleft() if self.waiting and not self.stop.reason else None
 
+    def beside(self, action: Callable[[], None]) -> None:
+        """Act under the lock, in a thread beside the run's: what goes wrong there ends the run."""
+        with self.lock:
+            if self.stop.error is None:
+                try:
+                    action()
+                except BaseException as error:
+                    self.stopper.fail(error)
 
-def _make_client(session: Session, plan: Plan) -> None:
-    """Make the client, if any stream of the plan asks for it: what is wrong with it shows before the first message."""
-    specs = [spec for run in plan.runs for spec in run.specs.values()]
-    functions = [one for spec in specs for one in (spec.sync, spec.tail, spec.wake, spec.bookmark, spec.post_transform)]
-    if any(function is not None and "client" in function.names for function in functions):
-        session.client()
+    def pause(self, seconds: float, until: Callable[[], bool], *, clock: Clock | None = None) -> None:
+        """Let time pass for a function of the author's, no longer than ``until`` says; by the run's clock, if no other
+        one is given."""
+        clock = clock or self.clock
+        end = clock.monotonic() + seconds
+        # A Stop in a condition could leave its lock as it should not be.
+        with stopper_here(self.stopper).our_code(), self.changed:
+            while not until() and (left := end - clock.monotonic()) > 0:
+                clock.wait(self.changed, left)
 
+    def tell(self) -> None:
+        """Wake whoever waits: something has changed."""
+        with self.changed:
+            self.changed.notify_all()
 
-@contextmanager
-def calm_collector(objects: int) -> Iterator[None]:
-    """While rows go by: what was loaded is left alone by Python's garbage collector, and it comes less often, after so
-    many new ``objects``.
+    def client_of(self, stream: str) -> tuple[int, Any]:
+        """The client that a stream's round began with, while it runs, and its number: its functions have one."""
+        job = next((job for job in tuple(self.jobs) if stream in job.family.names), None)
+        if job is None or not job.client_numbers:
+            return self.session.clients.get()
+        return self.session.clients.numbered(min(tuple(job.client_numbers)))
 
-    A page of rows is thousands of new objects, which go again without the collector's help; each of its visits, by
-    Python's own settings several a page, looks at them in vain.
-    """
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(max(before[0], objects), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
+    def stream_failed(self, name: str, error: StreamError) -> None:
+        """A function of a stream's failed that is not called in its own run: for an acknowledgement."""
+        with self.lock:
+            job = next((job for job in self.jobs if name in job.family.names), None)
+            if job is not None:
+                job.failures.end_of(name, error)
+            else:
+                self.late_errors.setdefault(name, error)
+                self.events.tell(Failed(name, None, error))
+
+    # ---- from the watchdog -------------------------------------------------------------------------------
+
+    def hook_since(self) -> float | None:
+        """Since when a hook of the author's has been at one row. Without the lock: whoever runs the hook holds it."""
+        writers = [writer for job in tuple(self.jobs) for writer in tuple(job.writers.values())]
+        return min((writer.hook_since for writer in writers if writer.hook_since is not None), default=None)
+
+    def leave(self) -> None:
+        """User code does not come to its end although the run is to: the last STATE goes out all the same, and the
+        process ends."""
+        if self.lock.acquire(timeout=1.0):
+            logger.warning("a function does not end although it was told to; the process ends without it")
+            if self.stop.error is None:
+                self.write_state()

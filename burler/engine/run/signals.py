@@ -335,6 +335,29 @@ class Stopper:
             os.close(reading)
 
 
+class Undisturbed(Stopper):
+    """Stands for a stopper in threads that no signal reaches: whoever runs there looks at the token by itself."""
+
+    @contextlib.contextmanager
+    def user_code(self, token: StopToken | None = None) -> Iterator[None]:
+        """Nothing is raised here."""
+        yield
+
+    def run(self, action: Callable[[], Any], token: StopToken, on_raise: Callable[[], None] = lambda: None) -> Any:
+        """Nothing is raised here."""
+        return action()
+
+    @contextlib.contextmanager
+    def closing(self, token: StopToken) -> Iterator[None]:
+        """Nothing is raised here."""
+        yield
+
+
+def stopper_here(stopper: Stopper) -> Stopper:
+    """The stopper for workers of this thread."""
+    return stopper if threading.current_thread() is threading.main_thread() else Undisturbed()
+
+
 def _at_a_prompt() -> bool:
     """Whether somebody sits at this interpreter: a notebook, a REPL."""
     return hasattr(sys, "ps1")

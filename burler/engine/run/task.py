@@ -17,16 +17,14 @@ from typing import Any
 import msgspec
 
 from burler.call import Given, gives_nothing
-from burler.context import Channel, StreamRun, bind
-from burler.declare.spec import Children, StreamSpec, UserFunction
-from burler.declare.strategies import Manual
+from burler.context import Channel, bind, call_of
+from burler.declare.spec import Children, UserFunction
 from burler.engine.run.calls import Calls
 from burler.engine.state.ledger import Start
 from burler.engine.state.progress import KeyRange, Partition, Progress
 from burler.engine.state.sources import SourceEntries
 from burler.engine.writer.writer import StreamWriter
 from burler.errors import NotModified, StreamError
-from burler.pipeline.bookmark import BookmarkTracker
 from burler.singer.bookmark_values import key_text
 
 Row = Mapping[str, Any]
@@ -53,28 +51,20 @@ class Member:
     ``names`` are the streams whose rows its function may yield: its own, and those that it emits.
     """
 
-    __slots__ = ("children", "context", "first_bookmark", "function", "given", "name", "names", "records_paths", "run")
+    __slots__ = ("call", "children", "context", "first_bookmark", "function", "given", "name", "names", "run")
 
-    def __init__(
-        self,
-        name: str,
-        function: UserFunction,
-        run: StreamRun,
-        given: Given,
-        *,
-        names: frozenset[str],
-        records_paths: Mapping[str, tuple[str, ...]],
-    ) -> None:
-        self.name = name
-        self.records_paths = records_paths
-        self.function = function
-        self.run = run
-        self.first_bookmark = run.raw_bookmark
-        self.given = given
-        self.names = names
+    def __init__(self, calls: Calls, name: str, start: Start, partition: Partition) -> None:
+        spec = calls.planned.specs[name]
+        assert spec.sync is not None
+        self.name, self.function = name, spec.sync
+        self.run = calls.stream(spec, start, partition)
+        self.call = call_of(self.run)
+        self.first_bookmark = self.call.bookmark
+        self.given = calls.given(self.run)
+        self.names = calls.family.emits[name]
         self.children: dict[str, list[Member]] = {}
         self.context = contextvars.copy_context()
-        self.context.run(bind, run)
+        self.context.run(bind, self.run)
 
     @property
     def place(self) -> str:
@@ -124,13 +114,10 @@ class Task:
         self._calls = calls
         self.family, self.planned = calls.family, calls.planned
         self.writers = writers
-        self.pushes = calls.planned.pushes
-        self.partition = partition
-        self.key = partition.key
+        self.partition, self.key = partition, partition.key
         self.error: BaseException | None = None
         self.behind: set[str] = set()  # streams of which rows are missing
         self.incomplete: dict[str, str] = {}  # streams of which they may be: their sources said that there is more
-        self.skipped: set[str] = set()  # substreams that have ended, and were not called for rows of this task
         self.retries = 0
         self.complete = False
         self.held = self._save_asked = False
@@ -138,63 +125,58 @@ class Task:
         self.source_changed = False  # its source states are others than those that were saved
         self._caught_up = False
         self.pending: list[Callable[[], None]] = []
-        self.range = KeyRange(calls.family.key_format)  # of the key of its rows, where partitions rise
+        self._range = KeyRange(calls.family.key_format)  # of the key of its rows, where partitions rise
         self.has_emitted = False
         # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
         self.emitted: dict[str, list[tuple[str, Row]]] = {}
         self.emitting = threading.Lock()
-        self.watched: list[dict[str, Any]] = []  # what came of substreams, for bookmark functions that ask
+        self.came: dict[str, Came] = {}  # what came of substreams for a row, for bookmark functions that ask
         self.asked: list[tuple[str, Row, dict[str, Any]]] = []  # parents' rows, with what came for each
         self._givens: dict[str, Given] = {}
-        self.start = calls.saved.start(partition.key)
-        self.members: dict[str, Member] = {name: self._member(self.planned.specs[name]) for name in self.family.called}
+        self._start = start = calls.saved.start(partition.key)
+        self.members = {name: Member(calls, name, start, partition) for name in self.family.called}
+        self.root = self.members[self.family.root]  # whose function is called first
         self.children: dict[str, list[Member]] = {}
         """The members that are called for rows of a stream."""
-        for member in self.members.values():
+        for member in self.members.values() if self.family.has_children else ():
             above = self.planned.specs[member.name].parent
             if above is not None:
                 siblings = self.children.setdefault(above, [])
                 siblings.append(member)
                 self.members[self.family.givers[above]].children[above] = siblings
-        self.trackers = _trackers(calls, self.start)
-        self._original = self.states()
-        self.safe_states: dict[str, Any] = msgspec.json.decode(self._original.positions)
+        self.trackers = calls.trackers(start)
+        self._original = self._safe = self.states()
         self.sources = SourceEntries(self._original.sources)
 
     # ---- what is called --------------------------------------------------------------------------------
 
-    @property
-    def root(self) -> Member:
-        """The member whose function is called first."""
-        return self.members[self.family.root]
-
     def attach(self, channel: Channel) -> None:
         """Say where what its functions emit beside their rows goes."""
         for member in self.members.values():
-            member.run._channel = channel
+            member.call.channel = channel
 
     @property
     def where(self) -> str:
         """Which task it is, for errors and reports; empty where there is one only."""
         return self.partition.where
 
-    def call(self, member: Member, parent: Any) -> Any:
+    def invoke(self, member: Member, parent: Any) -> Any:
         """Call a member's function, for a row of its parent; what it gives.
 
         Raises:
             StreamError: it neither yields nor returns anything.
         """
         given = {**member.given, "parent": lambda: parent}
+        is_conditional = member.run.source_state.automatic
         try:
             result = self._calls.session.invoke(member.function, given, stream=member.name)
         except NotModified:
-            if not member.run.source_state.automatic:
+            if not is_conditional:
                 raise
             return []
-        if member.run.source_state.automatic and hasattr(result, "__next__"):
-            result = _until_not_modified(result)
-        emits = self.has_emitted or _emits(member.function.fn)
-        if result is None and not emits and gives_nothing(member.function.fn):
+        if is_conditional and hasattr(result, "__next__"):
+            return _until_not_modified(result)
+        if result is None and not self.has_emitted and not _emits(fn := member.function.fn) and gives_nothing(fn):
             raise StreamError(
                 member.name,
                 f"stream '{member.name}' ({member.place}): its function neither yields nor returns anything. "
@@ -202,24 +184,14 @@ class Task:
             )
         return result
 
-    def _member(self, spec: StreamSpec) -> Member:
-        name = spec.tap_stream_id
-        assert spec.sync is not None
-        run, names = self._calls.stream(spec, self.start, self.partition), self.family.emits[name]
-        given = self._calls.given(run)
-        paths = {one: self.planned.specs[one].records_path for one in names}
-        return Member(name, spec.sync, run, given, names=names, records_paths=paths)
-
     def given_to(self, name: str) -> Given:
         """What functions of a stream's rows (bookmark, post_transform) may ask for: its own ``stream``, also if another
         function yields its rows."""
+        if name in self.members:
+            return self.members[name].given
         if name not in self._givens:
-            giver = self.family.givers[name]
-            if giver == name:
-                self._givens[name] = self.members[name].given
-            else:
-                run = self._calls.stream(self.planned.specs[name], self.start, self.partition)
-                self._givens[name] = self._calls.given(run)
+            run = self._calls.stream(self.planned.specs[name], self._start, self.partition)
+            self._givens[name] = self._calls.given(run)
         return self._givens[name]
 
     def take_files(self, stream: str | None, files: Any) -> Any:
@@ -272,8 +244,14 @@ class Task:
                 yield from given
             elif given is not None:
                 yield given
-        root.run._call_ended()
+        root.call.end()
         caught_up()
+
+    def caught_up(self, stream: str) -> None:
+        """The tail function has handed on all that its sync function gave."""
+        self.note_incomplete()
+        if stream in self.trackers:
+            self.trackers[stream].reached()
 
     def check_overlap(self) -> None:
         """Rows, or the end, of a tail function with overlap that has not asked for the batch: that would never come.
@@ -281,7 +259,7 @@ class Task:
         Raises:
             StreamError: it is one.
         """
-        if self.pushes and not self._caught_up and self._overlaps:
+        if self.planned.pushes and not self._caught_up and self._overlaps:
             root = self.root
             raise StreamError(
                 root.name,
@@ -311,7 +289,7 @@ class Task:
 
     def settle(self) -> None:
         """The functions have come to their end: what their sources said of what they gave counts."""
-        self.root.run._call_ended()
+        self.root.call.end()
         for member in self.members.values():
             member.run.source_state.settle()
 
@@ -319,8 +297,8 @@ class Task:
         """What authors kept when everything before it was in the page. Not once rows are missing: a position of the
         author's own can't be held back to where they are."""
         if not self.held:
-            self.safe_states = msgspec.json.decode(states.positions)
-            if not self.root.run._incomplete:  # else the next run would hear that nothing has changed
+            self._safe = states
+            if not self.root.call.incomplete:  # else the next run would hear that nothing has changed
                 self.source_changed |= self.sources.keep(states.sources)
 
     def drop_sources(self, stream: str) -> None:
@@ -342,7 +320,7 @@ class Task:
         else:
             tracker.observe(keys)
         if name == self.family.root and self.planned.specs[name].partition_order == "asc":
-            self.range.add(keys)
+            self._range.add(keys)
 
     def _waits(self, name: str) -> bool:
         """Whether rows of a stream count only once what belongs to them is out: those of parents, and of the root,
@@ -398,9 +376,9 @@ class Task:
         next run goes on; a bookmark that moves at the end stays, and so do those of substreams, whose parents may be
         among what is missing."""
         root = self.family.root
-        if not self.root.run._incomplete:
+        if not self.root.call.incomplete:
             return
-        self.incomplete[root] = self.root.run._incomplete
+        self.incomplete[root] = self.root.call.incomplete
         self.behind |= self.family.below(root)
         for name, tracker in self.trackers.items():
             if name != root or not tracker.goes_on:
@@ -413,7 +391,7 @@ class Task:
         return Progress(
             self.partition,
             {name: msgspec.to_builtins(tracker.safe) for name, tracker in self.trackers.items()},
-            self.safe_states,
+            msgspec.json.decode(self._safe.positions),
             self.sources.to_save(
                 # Rows that belong to the table as it stands wait for none.
                 tables_are_whole=all(table.done or table.continued for _name, table in tables),
@@ -423,8 +401,8 @@ class Task:
             self.complete,
             frozenset(self.behind),
             frozenset(name for name, table in tables if table.not_modified),
-            self.range.least,
-            self.range.greatest,
+            self._range.least,
+            self._range.greatest,
         )
 
     def finish(self) -> None:
@@ -437,13 +415,12 @@ class Task:
         """Prepare a further try: everything as it was at the beginning."""
         self.retries += 1
         self.incomplete.clear()
-        self.skipped.clear()
         for member in self.members.values():
-            member.run._call_begins()
+            member.call.begin()
         self._caught_up = False
         self.pending.clear()
         self.asked.clear()
-        self.watched.clear()
+        self.came.clear()
         for writer in self.writers.values():
             writer.task_again(self.key)
         self.emitted.clear()
@@ -453,10 +430,6 @@ class Task:
             self.members[name].run.state = state
             self.members[name].run.source_state.restart()
         self.sources.restart()
-
-    def begin_at(self, bookmark: Any) -> None:
-        """Give the root's function another bookmark than the state has; None: the one it began with."""
-        self.root.run._bookmark = self.root.first_bookmark if bookmark is None else bookmark
 
 
 def _emits(fn: Any) -> bool:
@@ -488,38 +461,3 @@ def _has_json(value: Any) -> bool:
     except (TypeError, ValueError, OverflowError, RecursionError):
         return False
     return True
-
-
-def _trackers(calls: Calls, start: Start) -> dict[str, BookmarkTracker]:
-    """One for each stream that keeps a bookmark, or a place where its full table goes on. Also for a parent
-    that runs unseen: its own rows say how far its substreams have come."""
-    family = calls.family
-    names = list(calls.planned.by_name)
-    if family.root not in names and family.has_children:
-        names.insert(0, family.root)
-    found = {name: _tracker(calls, start, name) for name in names}
-    return {name: tracker for name, tracker in found.items() if tracker is not None}
-
-
-def _tracker(calls: Calls, start: Start, name: str) -> BookmarkTracker | None:
-    planned, spec, key = calls.planned.by_name.get(name), calls.planned.specs[name], calls.family.keys[name]
-    order, initial = spec.order, None
-    if planned is None and (spec.replication_key is None or spec.bookmark_key != spec.replication_key):
-        return None
-    if planned is not None and planned.resume_key is not None:
-        key, order, initial = planned.resume_key, "asc", start.resume_value
-    elif key is not None:
-        order, initial = order if planned is None else planned.order, start.saved(name)
-    if key is None:
-        return None
-    return BookmarkTracker(
-        name,
-        key,
-        initial=initial,
-        sorted_rows=order == "asc",
-        exclusive=spec.resume == "exclusive",
-        on_unsorted=spec.on_unsorted,
-        manual=isinstance(spec.strategy, Manual),
-        signpost=calls.began if spec.signpost else None,
-        textual=calls.family.key_formats.get(name),
-    )

@@ -21,7 +21,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -29,26 +29,25 @@ from uuid import UUID
 
 import msgspec
 
-from burler.declare.spec import StreamSpec
-from burler.engine.run.channel import WorkerChannel
-from burler.engine.run.engine import FATAL
+from burler.call import Given
+from burler.declare.strategies import EveryN, OnPage
 from burler.engine.run.failures import is_retried
 from burler.engine.run.job import Job
+from burler.engine.run.outbox import Above, Enough, Outbox, TaskFailed
+from burler.engine.run.run import FATAL
 from burler.engine.run.signals import Stop, Stopper
 from burler.engine.run.stop import Reason
 from burler.engine.run.task import Came, Member, Row, Snapshot, Task
-from burler.engine.run.writing import Above, Writing
 from burler.engine.state.progress import Partition
 from burler.errors import StreamError
 from burler.log_settings import log_settings
 from burler.logs import short
-from burler.pipeline.pull import Buffer, Pull
+from burler.pipeline.pull import Pull
 from burler.pipeline.yielded import size_of_row
 from burler.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-_MANY = 5000  # rows that were emitted by name and are not written yet, at the most
 _CHARACTERS = 60
 _UNCHANGING = frozenset((str, int, float, bool, type(None), bytes, Decimal, dt.datetime, dt.date, UUID))
 
@@ -117,10 +116,6 @@ class Halted(Exception):
     """User code was stopped, or is not called any more: the run, or the round, is to end, or a limit is reached."""
 
 
-class TaskFailed(Exception):
-    """Something of the task did not fit: ``task.error``."""
-
-
 class Raised(Exception):
     """What a function raised that ends its task, whichever function it was."""
 
@@ -133,29 +128,19 @@ _NOT_THE_CALLS: tuple[type[BaseException], ...] = (Halted, TaskFailed, Raised, *
 
 
 class Worker:
-    """Drives tasks one after the other. ``task`` is the one that it is at."""
+    """Drives tasks one after the other; what they give goes into its ``outbox``."""
 
     def __init__(self, job: Job, stopper: Stopper) -> None:
-        self._job = job
-        self._engine = job.engine
+        self._job, self._run = job, job.run
         self.family, self.planned = job.family, job.planned
         self._stopper = stopper
-        self.stop = self._token = job.stop.child()  # the token: of the try of a task that it is at
+        self.outbox = Outbox(job, stopper)
+        self.stop = self.outbox.stop
         self._context = contextvars.copy_context()
-        self.writing = Writing(job)
-        self._buffer = Buffer()
         self._pulls: list[Pull] = []  # calls that have begun, the root's first
-        self._size = PageSize(job.engine.settings)
+        self._size = PageSize(job.run.settings)
         self._page_rows = 1
         self._spent_seconds = 0.0  # in user code, for what is in the buffer
-        self._thread = 0
-        self._warned = False
-        self.task: Task | None = None
-        self._current: Task | None = None  # whose rows are in the buffer
-        self._is_open = False  # rows of it may be out
-        self.over = False
-        self.told = False
-        """Whether a function of the author's has seen that it is to come to its end."""
 
     # ---- tasks -----------------------------------------------------------------------------------------
 
@@ -165,7 +150,7 @@ class Worker:
         Raises:
             errors of the sink, and of the program itself.
         """
-        self._thread = threading.get_ident()
+        self.outbox.thread = threading.get_ident()
         try:
             with contextlib.suppress(Halted):
                 while (task := self._next()) is not None:
@@ -176,16 +161,11 @@ class Worker:
                 self._write_last()
             finally:
                 self._close()
-                self.task = None  # what a thread of the author's emits from here on is refused
-            self.over = True
-
-    def _goes_on(self) -> bool:
-        return not (self.stop.reason or self._job.is_full)
+                self.outbox.end()
 
     def _next(self) -> Task | None:
         """The next task; None behind the last, and where the partitions function has failed: what it gave before comes
         to its end."""
-        self._token = self.stop
         while True:
             self._check()
             try:
@@ -195,7 +175,7 @@ class Worker:
             except FATAL:
                 raise
             except BaseException as error:
-                with self._engine.lock:
+                with self._run.lock:
                     self._job.failures.of_partitions_function(self._as_error(error))
                 return None
             if given is None:
@@ -203,11 +183,11 @@ class Worker:
             try:
                 return self._job.task(given)
             except StreamError as error:
-                with self._engine.lock:
+                with self._run.lock:
                     self._job.could_not_begin(given, error)
 
     def _check(self) -> None:
-        if not self._goes_on():
+        if not self.outbox.goes_on:
             raise Halted
 
     def _try(self, task: Task) -> bool:
@@ -216,12 +196,7 @@ class Worker:
         Raises:
             Halted: it did not come to its end, and no other one is to follow.
         """
-        self._token = self.stop.child()
-        if self._buffer.is_cutting:
-            self._buffer = Buffer()
-        self.told = self._is_open = False
-        self.task = self._current = task
-        task.attach(WorkerChannel(self, task))
+        self.outbox.begin(task)
         error: Exception | None = None
         try:
             self._call_root(task)
@@ -239,16 +214,16 @@ class Worker:
 
     def _call_root(self, task: Task) -> None:
         """Call the root's function, and go through what it gives."""
-        job, root, lot = self._job, task.root, self._lot(task)
+        job, outbox, root, lot = self._job, self.outbox, task.root, self._lot()
         pull = self._open(
             task,
             root,
-            lambda: task.call(root, None),
-            ended=lambda: None if self.told else task.settle(),
+            lambda: task.invoke(root, None),
+            ended=lambda: None if outbox.told else task.settle(),
             lot=lot,
             one_by_one=job.pushes,
-            whole_pages=job.whole_pages,
-            page_by_page=job.page_by_page,
+            whole_pages=isinstance(job.spec.strategy, OnPage),
+            page_by_page=isinstance(job.spec.strategy, EveryN | OnPage),
         )
         alive, error = True, None
         while alive:
@@ -259,12 +234,12 @@ class Worker:
                 raise
             except BaseException as failed:  # what came before it counts
                 alive, error = False, self._as_error(failed)
-            ends = not alive and error is None and not self.told
+            ends = not alive and error is None and not outbox.told
             if not self.family.has_children:
                 states = self._states(task) if error is None else None
                 if ends:
-                    with task.emitting:  # what a thread of the author's emits from here on is refused
-                        self.task = None
+                    with task.emitting:
+                        outbox.is_open = False
                 self._flush(task, states=states, ends=ends)
             elif alive and not lot.is_full:
                 self._flush(task)
@@ -297,8 +272,8 @@ class Worker:
         Raises:
             Halted: the stream can't go on either.
         """
-        job, engine = self._job, self._engine
-        with engine.lock:
+        job, lock = self._job, self._run.lock
+        with lock:
             written = task.error
         # A tail function is called again by the tail, from where it has come to.
         if written is None and error is not None and not job.pushes and is_retried(job.spec, error, task.retries):
@@ -310,10 +285,10 @@ class Worker:
                 error = failed
             else:
                 return True
-        with engine.lock:
+        with lock:
             if task.error is None:
                 task.error = error
-            self.task = self._current = None
+            self.outbox.end()
             if task in job.open_tasks:
                 job.task_ended(task)
         if isinstance(task.error, FATAL):
@@ -326,26 +301,22 @@ class Worker:
     def _try_again(self, task: Task, error: Exception) -> None:
         """Prepare a further try: from the task's beginning, or from where its author says."""
         job, root = self._job, task.root
-        job.retries.note(job.spec, task.where, error, task.retries + 1)
-        self._again(task)
-        prepare = partial(job.retries.set_up, job.spec, root.given, error, task.retries, run=root.context.run)
-        bookmark = self._user_code(prepare)
-        task.begin_at(bookmark)
-        if task.key is None and bookmark is None and not job.resumable:
-            with self._engine.lock:
+        self._close()
+        with self._run.lock:
+            task.again()
+            self.outbox.end()
+        again = partial(job.retries.begin, job.spec, task.where, error, task.retries, root.given)
+        bookmark = self._user_code(partial(root.context.run, again))
+        root.call.bookmark = root.first_bookmark if bookmark is None else bookmark
+        if task.key is None and bookmark is None and self.family.resume_key is None:
+            with self._run.lock:
                 for writer in job.writers.values():
                     writer.versions.renew()
 
-    def _again(self, task: Task) -> None:
-        self._close()
-        with self._engine.lock:
-            task.again()
-            self.task = self._current = None
-
     def _write_last(self) -> None:
         """What user code yielded before it was stopped or failed goes out, too."""
-        with self._engine.lock:
-            self._write_all()
+        with self._run.lock:
+            self.outbox.write()
 
     def _close(self) -> None:
         """End the user's generators, innermost first; what they raise then is no error of the stream's."""
@@ -355,7 +326,7 @@ class Worker:
     def _close_one(self, pull: Pull) -> None:
         name = pull.stream
         try:
-            with self._stopper.closing(self._token):
+            with self._stopper.closing(self.outbox.token):
                 pull.close()
         except Stop:
             logger.warning("stream '%s': its function did not come to its end when it was closed", name)
@@ -373,10 +344,10 @@ class Worker:
         Raises:
             Halted: it was stopped.
         """
-        job, stopper = self._job, self._stopper
+        job, stopper, outbox = self._job, self._stopper, self.outbox
         begun = time.monotonic()
         try:
-            result = stopper.run(action, self._token, self._buffer.cut)
+            result = stopper.run(action, outbox.token, outbox.buffer.cut)
         except Enough:
             raise Halted from None
         except (Stop, KeyboardInterrupt) as stop:
@@ -386,7 +357,7 @@ class Worker:
         except BaseException as error:
             if not stopper.raised:
                 raise
-            if self.task is None or self.task.error is None:
+            if outbox.task is None or outbox.task.error is None:
                 logger.warning("stream '%s': its function raised when it was stopped: %s", job.name, short(error))
             raise Halted from None
         finally:
@@ -402,19 +373,14 @@ class Worker:
         start: Callable[[], Any],
         *,
         lot: Lot,
-        came: Mapping[str, Came] | None = None,
         ended: Callable[[], None],
         **manner: bool,
     ) -> Pull:
-        """Begin a call of a function.
-
-        Args:
-            lot: gets its rows that are parents. came: counts its rows, for bookmark functions that ask.
-        """
-        parents = member.children
+        """Begin a call of a function. ``lot`` gets its rows that are parents."""
+        parents, came = member.children, task.came
 
         def keep(stream: str, row: Row) -> bool:
-            if came and stream in came:
+            if stream in came:
                 came[stream].count_row(row)
             if not parents or not (task.emitted or stream in parents):
                 return False
@@ -425,14 +391,14 @@ class Worker:
 
         pull = Pull(
             start,
-            buffer=self._buffer,
+            buffer=self.outbox.buffer,
             stream=member.name,
             place=member.place,
             context=member.context,
             ended=ended,
             names=member.names if self.family.has_children else None,
-            keep=keep if parents or came else None,
-            records_paths=member.records_paths,
+            keep=keep if parents or not member.names.isdisjoint(came) else None,
+            records_paths=self._job.calls.records_paths[member.name],
             take_files=task.take_files,
             passed=task.files_passed,
             **manner,
@@ -442,15 +408,16 @@ class Worker:
 
     def _pull(self, pull: Pull) -> bool:
         """Run a function until a page is full, or a lot of rows of parents; False once it has ended."""
-        if not self._buffer:
+        gathered = len(self.outbox.buffer)
+        if not gathered:
             self._page_rows = self._job.rows_of_page(self._size.rows)
-        return bool(self._user_code(partial(pull.fill, max(1, self._page_rows - len(self._buffer)))))
+        return bool(self._user_code(partial(pull.fill, max(1, self._page_rows - gathered))))
 
-    def _lot(self, task: Task) -> Lot:
+    def _lot(self) -> Lot:
         """An empty one. A run up to a limit asks the source for no more than it shows, and behind a row of a function
         that pushes nothing may come for hours."""
-        settings = self._engine.settings
-        most = 1 if self._engine.limit is not None or task.pushes else settings.parent_buffer_rows
+        settings = self._run.settings
+        most = 1 if self._run.limit is not None or self._job.pushes else settings.parent_buffer_rows
         return Lot(most, settings.parent_buffer_seconds)
 
     # ---- substreams ------------------------------------------------------------------------------------
@@ -461,27 +428,23 @@ class Worker:
         self._take_emitted(task, member, lot)
         while lot.rows:
             name, row = lot.rows.popleft()
-            came: dict[str, Came] = {}
-            if name in self.family.asks_children:
-                keys = self.planned.by_name
+            line, asked = {name: row, **above}, name in self.family.asks_children
+            if asked:
                 for child in task.children[name]:
-                    key = keys[child.name].replication_key if child.name in keys else None
-                    came[child.name] = Came(key, self.family.key_formats.get(child.name))
-                task.watched.append(came)
+                    planned = self.planned.by_name.get(child.name)
+                    key = planned.replication_key if planned is not None else None
+                    task.came[child.name] = Came(key, self.family.key_formats.get(child.name))
             for child in task.children[name]:
-                if child.name in self._job.failures.closed:
-                    if child.name not in task.skipped:
-                        task.skipped.add(child.name)
-                        self._act(task, partial(task.miss, child.name, None))
-                    continue
-                self._call(task, child, row, {name: row, **above}, came)
-            if came:
-                task.watched.pop()
-                children = {child_name: one.done() for child_name, one in came.items()}
-                for child_name, one in came.items():
-                    if one.is_mixed:
-                        error = StreamError(child_name, f"stream '{child_name}': '{one.key}' has values of two kinds")
-                        self._call_failed(task, child_name, error, {name: row, **above})
+                if child.name not in self._job.failures.closed:
+                    self._call(task, child, row, line)
+            if asked:
+                children = {}
+                for child in task.children[name]:
+                    came = task.came.pop(child.name)
+                    children[child.name] = came.done()
+                    if came.is_mixed:
+                        fact = f"stream '{child.name}': '{came.key}' has values of two kinds"
+                        self._call_failed(task, child.name, StreamError(child.name, fact), line)
                 task.asked.append((name, row, children))
         lot.begin()
 
@@ -489,16 +452,17 @@ class Worker:
         with task.emitting:
             lot.rows.extend(task.emitted.pop(member.name, ()))
 
-    def _call(self, task: Task, child: Member, row: Row, above: Above, came: Mapping[str, Came]) -> None:
-        """Call a substream's function for one row of its parent. If it fails, that is noted, and the others go on."""
-        spec, bookmark = self.planned.specs[child.name], child.first_bookmark
-        tries = 0
+    def _call(self, task: Task, child: Member, row: Row, line: Above) -> None:
+        """Call a substream's function for one row of its parent (``line``: with those above it). If it fails, that is
+        noted, and the others go on."""
+        spec, run, call = self.planned.specs[child.name], child.run, child.call
+        bookmark, tries = child.first_bookmark, 0
         while True:
-            child.run._call_begins()
-            child.run._bookmark = bookmark
-            state = msgspec.json.encode(child.run.state) if spec.retry is not None else b""
+            call.begin()
+            call.bookmark = bookmark
+            state = msgspec.json.encode(run.state) if spec.retry is not None else b""
             try:
-                self._run_call(task, child, row, above, came)
+                self._run_call(task, child, row, line)
             except _NOT_THE_CALLS:
                 raise
             except BaseException as error:  # sys.exit() and the like are the call's own, too
@@ -506,25 +470,25 @@ class Worker:
                 failed = error
                 try:
                     if isinstance(error, Exception) and is_retried(spec, error, tries - 1):
-                        child.run.state = msgspec.json.decode(state)
-                        again = self._set_up_call(child, spec, error, tries, row, above)
+                        run.state = msgspec.json.decode(state)
+                        given: Given = {**child.given, "parent": partial(_copy, row)}
+                        begin = partial(self._job.retries.begin, spec, self._row_name(line), error, tries, given)
+                        again = self._user_code(partial(child.context.run, begin))
                         bookmark = child.first_bookmark if again is None else again
-                        if child.name in came:
-                            came[child.name].begin()
+                        if child.name in task.came:
+                            task.came[child.name].begin()
                         continue
                 except StreamError as setup_failed:
                     failed = setup_failed
-                self._call_failed(task, child.name, failed, above)
+                self._call_failed(task, child.name, failed, line)
                 return
-            if why := child.run._incomplete:
-                self._act(task, partial(self.writing.incomplete, task, child.name, why, above))
+            if call.incomplete:
+                self.outbox.act(task, partial(self.outbox.miss, task, child.name, line, why=call.incomplete))
             return
 
-    def _run_call(self, task: Task, child: Member, row: Row, above: Above, came: Mapping[str, Came]) -> None:
-        lot = self._lot(task)
-        parent = _copy(row)
-        ended = child.run._call_ended
-        pull = self._open(task, child, lambda: task.call(child, parent), lot=lot, came=came, ended=ended)
+    def _run_call(self, task: Task, child: Member, row: Row, line: Above) -> None:
+        lot, parent = self._lot(), _copy(row)
+        pull = self._open(task, child, lambda: task.invoke(child, parent), lot=lot, ended=child.call.end)
         try:
             alive = True
             while alive:
@@ -539,10 +503,10 @@ class Worker:
                 except BaseException as failed:  # what was read ahead gets its children all the same
                     error, alive = failed, False
                 if child.children and (not alive or lot.is_full):
-                    self._go_through(task, child, lot, above)
+                    self._go_through(task, child, lot, line)
                 if error is not None:
                     raise error
-                if self._is_full():
+                if self._run.limit is not None or len(self.outbox.buffer) >= self._page_rows:
                     self._flush(task)
         except Halted:
             raise  # the generators are closed, innermost first, once what they have given is out
@@ -551,67 +515,55 @@ class Worker:
             raise
         self._pulls.pop()
 
-    def _set_up_call(
-        self, child: Member, spec: StreamSpec, error: Exception, tries: int, row: Row, above: Above
-    ) -> Any:
-        retries = self._job.retries
-        retries.note(spec, self._row_name(above), error, tries)
-        parent = _copy(row)
-        given = {**child.given, "parent": lambda: parent}
-        run = child.context.run
-        return self._user_code(partial(retries.set_up, spec, given, error, tries, run=run))
-
-    def _row_name(self, above: Above) -> str:
+    def _row_name(self, line: Above) -> str:
         """A parent's row by its key, for errors: ``tickets id=5``. Where it has none, the whole row, cut, if values are
         shown."""
-        name, row = next(iter(above.items()))
+        name, row = next(iter(line.items()))
         spec = self.planned.specs[name]
         keys = [f"{key}={str(row.get(key))[:_CHARACTERS]}" for key in spec.key_properties if key in row]
         whole = str(dict(row))[:_CHARACTERS] if log_settings.values else "(a row without a key)"
         return f"{name} {', '.join(keys) or whole}"
 
-    def _call_failed(self, task: Task, stream: str, error: BaseException, above: Above) -> None:
-        """A substream's function failed for one row of its parent. One of which too many calls have failed is called no
-        more, at once."""
-        where = f"parent {self._row_name(above)}"
+    def _call_failed(self, task: Task, stream: str, error: BaseException, line: Above) -> None:
+        """A substream's function failed for one row of its parent."""
+        where = f"parent {self._row_name(line)}"
         if task.where:
             where = f"{task.where}, {where}"
-        if self._job.failures.too_many_calls(stream):
-            self._job.failures.closed |= self.family.below(stream)
 
         def act() -> None:
-            task.miss(stream, self.writing.values_above(task, above))
+            self.outbox.miss(task, stream, line)
             self._job.failures.of_call(stream, where, error)
 
-        self._act(task, act)
+        self.outbox.act(task, act)
 
     def _release(self, task: Task, *, ends: bool) -> None:
         """What belongs to the rows of a lot is out, once all of it is written: the bookmark may pass them. ``ends``:
         nothing follows. No thread of the author's emits a parent in between; while that is seen to, nothing is written
         and no function of the author's is called, for which such a thread might wait."""
+        outbox, job = self.outbox, self._job
         while True:
             self._check_told()
             if ends:
                 with task.emitting:
                     if not any(task.emitted.values()):
-                        self.task = None  # what a thread of the author's emits from here on is refused
+                        outbox.is_open = False
             states = self._states(task)
             self._flush(task)
-            with self._engine.lock:
+            with self._run.lock:
                 if self.stop.reason >= Reason.LEFT_BEHIND:
                     raise Halted
-                self.writing.guarded(task, lambda: self.writing.ask(task))
+                outbox.guarded(task, lambda: outbox.ask(task))
                 with task.emitting:
-                    lot = self._lot(task)
+                    lot = self._lot()
                     lot.rows.extend(pair for name in list(task.emitted) for pair in task.emitted.pop(name))
                     if not lot.rows:
-                        self.writing.guarded(task, partial(task.release, states))
+                        outbox.guarded(task, partial(task.release, states))
                         if ends:
                             self._end(task, states)
                 if not lot.rows:
                     if task.takes_save():
-                        self._job.save_state()
-                    self._job.save_if_due()
+                        job.save_state()
+                    job.save_if_due()
             if task.error is not None:
                 raise TaskFailed
             if not lot.rows:
@@ -621,15 +573,10 @@ class Worker:
 
     def _check_told(self) -> None:
         """A call that has ended since it was told to says nothing about the rows that it has not given."""
-        if self.told:
+        if self.outbox.told:
             raise Halted
 
     # ---- writing ---------------------------------------------------------------------------------------
-
-    def _is_full(self) -> bool:
-        if self._engine.limit is not None:
-            return True
-        return len(self._buffer) >= self._page_rows
 
     def _flush(self, task: Task, *, states: Snapshot | None = None, ends: bool = False) -> None:
         """Write what was gathered, and say what that means for the bookmarks.
@@ -641,16 +588,16 @@ class Worker:
         Raises:
             Halted: nothing is written any more. TaskFailed: something did not fit.
         """
-        job, engine = self._job, self._engine
-        engine.session.save_config()
-        with engine.lock:
+        job, run = self._job, self._run
+        run.session.save_config()
+        with run.lock:
             if self.stop.reason >= Reason.LEFT_BEHIND:
                 raise Halted
-            self._write_all()
-            if states is not None and task.error is None and not ends:
-                task.keep_states(states)
+            self.outbox.write()
             if ends:
                 self._end(task, states)
+            elif states is not None and task.error is None:
+                task.keep_states(states)
             self._size.adapt(rows=job.rows, size=job.bytes, seconds=self._spent_seconds)
             self._spent_seconds = 0.0
             job.save_if_due()
@@ -659,128 +606,19 @@ class Worker:
             raise TaskFailed
 
     def _end(self, task: Task, states: Snapshot | None) -> None:
-        self.writing.guarded(task, task.check_overlap)
+        self.outbox.guarded(task, task.check_overlap)
         if task.error is None:
             task.note_incomplete()
             if states is not None:
                 task.keep_states(states)
             task.finish()
-            self._current = None
+            self.outbox.end()
             self._job.task_ended(task)
 
-    def _write_all(self) -> None:
-        """Take what was gathered, shape it, write it. An error of the task stands in ``task.error``.
-
-        Raises:
-            errors of the sink, and of the program itself.
-        """
-        task = self._current
-        if task is not None and not self._is_open:
-            self._is_open = True
-            self._job.task_began(task)
-        given = self._buffer.take()
-        if not given or self.stop.reason >= Reason.LEFT_BEHIND:
-            return
-        if task is None or task.error is not None:
-            return
-        self.writing.write(task, given)
-
     def _acknowledge(self) -> None:
-        if self._engine.acknowledgements.waiting and self._job.memory is None:
-            with (
-                contextlib.suppress(Stop),
-                self._stopper.user_code(self._token),
-            ):  # the rest is told at the end of the run
-                self._engine.acknowledgements.call()
-
-    def _act(self, task: Task, action: Callable[[], Any]) -> None:
-        """Between two calls: write what was gathered, and act.
-
-        Raises:
-            TaskFailed: something did not fit.
-        """
-        with self._engine.lock:
-            self._write_all()
-            self.writing.guarded(task, action)
-        if task.error is not None:
-            raise TaskFailed
-
-    # ---- from other threads ----------------------------------------------------------------------------
-
-    def tick(self) -> None:
-        """Rows that wait while user code blocks go out; called by the timer under the engine's lock.
-
-        An error of the task is kept, and the function is stopped where it can be, so that its worker goes on.
-        """
-        self._write_all()
-        task = self._current
-        if task is not None and task.error is not None:
-            if self._job.pushes and not self._warned:
-                self._warned = True
-                logger.warning("stream '%s': can't go on: %s", self._job.name, short(task.error))
-            self._token.stop(Reason.ENDED)
-            self._stopper.look()
-            self._engine.tell()  # whoever waits by stream.wait
-
-    def abandon(self) -> None:
-        """The run ends, and this worker's user code does not: what it has yielded goes out (where anything still can),
-        nothing after that counts."""
-        self._buffer.cut()
-        if not self._job.has_hooks:
-            self._write_all()
-        self.task = None
-        self.stop.stop(Reason.LEFT_BEHIND)
-
-    # ---- from user code --------------------------------------------------------------------------------
-
-    def put(self, emitter: str, stream: str, row: Any) -> None:
-        """A row that a function emits by name, behind all that was yielded so far."""
-        self._buffer.put(emitter, (stream, row))
-
-    def pause(self, seconds: float, until: Callable[[], bool]) -> None:
-        """Let time pass for a function of the author's."""
-        self._engine.pause(seconds, until)
-
-    @property
-    def stopping(self) -> bool:
-        """Whether its functions are to come to their end."""
-        task = self.task
-        return self.over or not self._goes_on() or (task is not None and task.error is not None)
-
-    def relieve(self, task: Task) -> None:
-        """Write what is in the buffer where user code has put much there at once; each row where nobody else would: of
-        a tail function that may block for hours, with hooks that run in its own thread only."""
-        if len(self._buffer) >= (1 if self._job.pushes and self._job.has_hooks else _MANY):
-            self.act(task, lambda: None)
-            if threading.get_ident() == self._thread and self._job.is_full:
-                raise Enough
-
-    def act(self, task: Task, action: Callable[[], Any]) -> None:
-        """Write what was given so far, and act behind it.
-
-        Raises:
-            what is wrong with what the task has given, which ends it.
-        """
-        # A thread of the author's own is none that a signal interrupts.
-        own = threading.get_ident() == self._thread
-        with self._stopper.our_code() if own else contextlib.nullcontext(), self._engine.lock:
-            if self._engine.stop.error is not None:
-                return
-            try:
-                self._write_all()
-                if self._buffer.is_cutting or self.stop.reason >= Reason.LEFT_BEHIND:
-                    return  # behind a Stop: what was emitted before it may not be out
-                self.writing.guarded(task, action)
-                self._job.save_if_due()
-            except BaseException as error:
-                self._engine.stopper.fail(error)  # user code may eat it, or it may end a thread of the author's alone
-                raise
-        if task.error is not None:
-            raise task.error
-
-
-class Enough(Stop):
-    """As many rows are out as a limit allows, and user code has not come to a yield."""
+        if self._run.acknowledgements.waiting and self._job.memory is None:
+            with contextlib.suppress(Stop), self._stopper.user_code(self.outbox.token):
+                self._run.acknowledgements.call()  # what is left is told at the end of the run
 
 
 def _copy(value: Any) -> Any:

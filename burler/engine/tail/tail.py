@@ -17,14 +17,14 @@ from typing import Any
 
 from burler import logs
 from burler.clock import Ticker
-from burler.context import Channel, call_bound
+from burler.context import Call, Channel, call_bound
 from burler.declare.spec import UserFunction
 from burler.engine.catalog.plan import PlannedRun
 from burler.engine.run.job import Job
-from burler.engine.run.signals import Stop
+from burler.engine.run.run import Run
+from burler.engine.run.signals import Stop, stopper_here
 from burler.engine.run.stop import Reason, StopToken
-from burler.engine.run.sync import Run, SyncResult
-from burler.engine.run.workers import Crew, stopper_here
+from burler.engine.run.sync import Crew, SyncResult, sync, sync_family
 from burler.engine.tail.schedule import Schedule, Source, Tries, is_connection
 from burler.errors import PartialError
 from burler.events import ClientRenewed, RoundEnded, Status, TailEnded, Tick
@@ -45,7 +45,7 @@ def run_tail(run: Run) -> SyncResult:
         errors of the sink and of the run as a whole.
     """
     tails = _Tails(run)
-    result = run.run(tails.run)
+    result = sync(run, tails.run)
     tails.last_words(result)
     return result
 
@@ -144,7 +144,7 @@ class _Tails:
 
     def _hand_on_if_due(self) -> None:
         run, due = self._run, self._due()
-        if run.running or run.stopper.put_off or (due is not None and due <= self._now()):
+        if run.jobs or run.stopper.put_off or (due is not None and due <= self._now()):
             run.beside(self._hand_on)
         if run.stopper.until_hangup.reason:
             run.tell()  # off the main thread no watchdog does
@@ -152,9 +152,9 @@ class _Tails:
     def _hand_on(self) -> None:
         """Rows of functions that block go out; a STATE comes, a SIGHUP that was put off, the end."""
         run = self._run
-        for one in list(run.running):
+        for one in list(run.jobs):
             one.tick()
-        if run.running:
+        if run.jobs:
             run.sink.flush()
         self._see_to_hangup()
         now, due = self._now(), self._state_due()
@@ -169,7 +169,7 @@ class _Tails:
         run.session.save_config()
         run.acknowledgements.tick()
         self._cut_behind()
-        used = {number for one in run.running for number in tuple(one.client_numbers)}
+        used = {number for one in run.jobs for number in tuple(one.client_numbers)}
         run.session.clients.close_old(keep=used)
         run.sink.tick()
 
@@ -177,7 +177,7 @@ class _Tails:
         """A call of a tail function of which a part has failed ends after the interval: its bookmark stands still, and
         nobody would try that part again."""
         now = self._now()
-        for one in self._run.running:
+        for one in self._run.jobs:
             if not one.pushes or not one.failures or one.stop.reason:
                 continue
             source = self._schedule.sources.get(one.name)
@@ -192,7 +192,7 @@ class Tail:
     def __init__(self, run: Run, schedule: Schedule, result: SyncResult, stop: StopToken) -> None:
         self._run, self._schedule, self._result, self._stop = run, schedule, result, stop
         self._settings, self._now = run.settings, run.clock.monotonic
-        self._crew = Crew(stop, name="burler-tail")
+        self._crew = Crew(run.stopper, stop, name="burler-tail")
         self._busy: set[Source] = set()  # polled just now
 
     def run(self) -> list[Job]:
@@ -213,7 +213,7 @@ class Tail:
         for source in sources:
             self._listen_to(source)
         for loop in loops[1:]:
-            self._start(loop)
+            self._crew.start(loop)
         if loops:
             loops[0]()
         with run.changed:
@@ -223,22 +223,11 @@ class Tail:
         left = []
         if not self._crew.wait():
             with run.lock:
-                left = list(run.running)
+                left = list(run.jobs)
                 for one in left:
                     one.abandon()
         self._stop.stop(Reason.LEFT_BEHIND)
         return left
-
-    def _start(self, loop: Callable[[], None]) -> None:
-        """In a thread of its own."""
-
-        def guarded() -> None:
-            try:
-                loop()
-            except BaseException as error:
-                self._run.stopper.fail(error)
-
-        self._crew.start(guarded)
 
     # ---- streams that are polled -----------------------------------------------------------------------
 
@@ -249,7 +238,7 @@ class Tail:
                 for new in self._rediscover():
                     self._listen_to(new)
                     if new.pushes:
-                        self._start(partial(self._push, new))
+                        self._crew.start(partial(self._push, new))
             elif (source := self._take()) is not None:
                 try:
                     self._round(source, source.planned)
@@ -302,12 +291,12 @@ class Tail:
         rows: dict[str, int] = {}
         errors: dict[str, BaseException] = {}
         before = self._place_of(names) if pushed else None
-        sync = run.run_one(planned, rows, errors, source.memory, stop=self._stop)
-        reason = (self._stop if sync is None else sync.stop).reason
+        job = sync_family(run, planned, rows, errors, source.memory, stop=self._stop)
+        reason = (self._stop if job is None else job.stop).reason
         if reason == Reason.LEFT_BEHIND:
             return False  # all that there is to say of it was said then
-        if sync is not None and not pushed:
-            source.cuts = source.cuts + 1 if reason == Reason.CUT and sync.status != "succeeded" else 0
+        if job is not None and not pushed:
+            source.cuts = source.cuts + 1 if reason == Reason.CUT and job.status != "succeeded" else 0
         now = self._now()
         with run.changed:
             for name, count in rows.items():
@@ -321,8 +310,8 @@ class Tail:
             # It has come further, or was connected for long and had nothing to say: that is no failure in a row.
             if pushed and (self._place_of(names) != before or now - began > max(_LONG_SECONDS, source.tries.wait)):
                 source.tries.failures = 0
-            self._failed(source, error, now, frozenset() if sync is None else frozenset(sync.client_numbers))
-        elif fails or (sync is not None and sync.status == "stopped"):
+            self._failed(source, error, now, frozenset() if job is None else frozenset(job.client_numbers))
+        elif fails or (job is not None and job.status == "stopped"):
             status = "stopped"
             source.tries.error = error if fails else source.tries.error
         else:
@@ -376,7 +365,7 @@ class Tail:
             new, old = found
             run.plan = plan
             run.acknowledgements.follow(plan)
-            for one in run.running:
+            for one in run.jobs:
                 if one.name in old:
                     one.cut()
             run.events.tell(self._schedule.planned)
@@ -387,7 +376,7 @@ class Tail:
 
     def _listen_to(self, source: Source) -> None:
         if (function := source.planned.spec.wake) is not None:
-            self._start(partial(self._listen, source, function))
+            self._crew.start(partial(self._listen, source, function))
 
     def _listen(self, source: Source, function: UserFunction) -> None:
         """Run a stream's wake function, again and again. Where it fails, the polling interval is what is left, so it
@@ -408,8 +397,7 @@ class Tail:
 
     def _listen_once(self, source: Source, function: UserFunction, tries: Tries) -> None:
         session, clock = self._run.session, self._run.clock.beside
-        stream, begun = session.describing(source.name), clock.monotonic()
-        stream._channel = _WakeChannel(self._pause, self._stop)
+        begun, call = clock.monotonic(), Call(channel=_WakeChannel(self._pause, self._stop))
         with contextlib.ExitStack() as held:
 
             def client() -> Any:
@@ -417,7 +405,7 @@ class Tail:
                 held.enter_context(session.clients.held(number))
                 return made
 
-            stream._client = client
+            stream = session.describing(source.name, client=client, call=call)
             given = session.given(stream=lambda: stream, client=client)
             items = call_bound(stream, lambda: iter(session.invoke(function, given, stream=source.name)))
             with contextlib.closing(items):

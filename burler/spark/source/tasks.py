@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from burler.engine.run.run import calm_collector
+from burler.engine.run.start import calm_collector
 from burler.errors import BurlerError, StreamError
 from burler.spark.source.app import AppWork
 from burler.spark.source.declared import Declared

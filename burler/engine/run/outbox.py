@@ -1,0 +1,426 @@
+"""The outbox: what the functions of a task have given, on its way to the writers of their streams, and what they say of
+their streams, which is done behind it. Everything but ``Channel`` runs under the run's lock."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from burler.context import Channel
+from burler.engine.run.job import Job
+from burler.engine.run.run import FATAL
+from burler.engine.run.signals import Stop, Stopper
+from burler.engine.run.stop import Reason, StopToken
+from burler.engine.run.task import GREATEST, Row, Task
+from burler.errors import StreamError
+from burler.events import Page
+from burler.logs import short
+from burler.pages import misused
+from burler.pipeline.pull import Buffer, not_emitted, refused
+from burler.pipeline.yielded import split
+from burler.singer.bookmark_values import spelled
+
+logger = logging.getLogger(__name__)
+
+Above = Mapping[str, Row]
+"""A row of a parent, that of its own parent, and so on, by their streams."""
+
+_MANY = 5000  # rows that were emitted by name and are not written yet, at the most
+
+
+class Enough(Stop):
+    """As many rows are out as a limit allows, and user code has not come to a yield."""
+
+
+class TaskFailed(Exception):
+    """Something of the task did not fit: ``task.error``."""
+
+
+class Outbox:
+    """Of one worker; of one task after the other.
+
+    Attributes:
+        stop: the worker's token. token: of the try of a task that it is at.
+        task: whose rows these are; None between two.
+        is_open: more may come of it. What threads of the author's emit from then on is refused.
+        told: a function of the author's has seen that it is to come to its end.
+        buffer: what was given and is not written yet.
+    """
+
+    def __init__(self, job: Job, stopper: Stopper) -> None:
+        self.job, self.run, self.stopper = job, job.run, stopper
+        self.stop: StopToken = job.stop.child()
+        self.token = self.stop
+        self.task: Task | None = None
+        self.is_open = self.told = False
+        self.buffer = Buffer()
+        self.thread = 0  # the worker's
+        self._writes = 0  # the thread that is at it
+        self._warned = False
+
+    def begin(self, task: Task) -> None:
+        """A try of a task begins."""
+        self.token = self.stop.child()
+        if self.buffer.is_cutting:
+            self.buffer = Buffer()
+        self.task, self.is_open, self.told = task, True, False
+        task.attach(TaskChannel(self, task))
+
+    def end(self) -> None:
+        """It has ended."""
+        self.task, self.is_open, self.token = None, False, self.stop
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether functions are to be called."""
+        return not (self.stop.reason or self.job.is_full)
+
+    # ---- writing -----------------------------------------------------------------------------------------
+
+    def write(self) -> None:
+        """Take what was gathered, shape it, write it; the bookmarks follow. An error of the task stands in
+        ``task.error``.
+
+        Raises:
+            errors of the sink, and of the program itself.
+        """
+        task = self.task
+        if task is not None and task not in self.job.open_tasks:
+            self.job.task_began(task)
+        given = self.buffer.take()
+        if not given or task is None or task.error is not None or self.stop.reason >= Reason.LEFT_BEHIND:
+            return
+        self._writes = threading.get_ident()
+        try:
+            self.guarded(task, lambda: self._rows(task, given))
+        finally:
+            self._writes = 0
+        self.job.since_pages += 1
+
+    def is_writing_here(self) -> bool:
+        """Whether this thread is writing just now: whoever asks is a hook, called with rows on their way out."""
+        return self._writes == threading.get_ident()
+
+    def guarded(self, task: Task, action: Callable[[], Any]) -> None:
+        """What goes wrong with what a task has given is its error. Nothing that comes after it goes out: its bookmark
+        may not pass it."""
+        if task.error is not None:
+            return
+        try:
+            action()
+        except FATAL:
+            raise
+        except Exception as error:
+            if self.run.stop.error is error:  # the sink's
+                raise
+            task.error = error
+
+    def act(self, task: Task, action: Callable[[], Any]) -> None:
+        """Between two calls: write what was gathered, and act.
+
+        Raises:
+            TaskFailed: something did not fit.
+        """
+        with self.run.lock:
+            self.write()
+            self.guarded(task, action)
+        if task.error is not None:
+            raise TaskFailed
+
+    def _rows(self, task: Task, given: dict[str, list[Any]]) -> None:
+        job, family, root = self.job, self.job.family, self.job.name
+        task.check_overlap()
+        parts: dict[str, list[Any]] = {}
+        strange: StreamError | None = None
+        for owner, items in given.items():
+            found, odd = split(items, owner)
+            for name, some in found.items():
+                parts[name] = [*parts[name], *some] if name in parts else some
+            if odd is not None:
+                strange = strange or refused(odd, owner, task.members[owner].place)
+        errors: list[tuple[str, StreamError]] = []
+        written: list[tuple[str, list[Any]]] = []
+        for name in sorted(parts, key=family.rank) if len(parts) > 1 else parts:
+            writer = job.writers.get(name)
+            before = writer.rows if writer is not None else 0
+            if writer is not None and name not in job.failures.closed:
+                keys, error = writer.write(parts[name], task.given_to(name), task.key)
+                written.append((name, keys))
+                if error is not None:
+                    errors.append((name, error))
+            elif name not in family.names:
+                errors.append((root, not_emitted(name, root, job.place)))
+            rows = _rows(parts[name])
+            if writer is None and name == root and job.unseen is not None and root in task.trackers:
+                written.append((name, job.unseen.of(rows)))
+            # Rows that were left out count as well; how many a page of another kind holds is seen by what came of it.
+            job.since_rows += max(len(rows), writer.rows - before if writer is not None else 0)
+            job.at = name
+        try:
+            self._observe(task, written, errors, several=len(parts) > 1)
+        finally:
+            self._tell(task, parts)
+        if strange is not None:
+            raise strange
+
+    def _observe(
+        self, task: Task, written: list[tuple[str, list[Any]]], errors: list[tuple[str, StreamError]], *, several: bool
+    ) -> None:
+        """The bookmarks follow what is out. In a page of several streams the rows of one before another's bad row
+        can't be told from those after it: there the bookmarks stay, and the page comes again."""
+        family, failures = self.job.family, self.job.failures
+        own = [error for name, error in errors if not family.is_substream(name)]
+        for name, error in errors:
+            if error not in own:
+                failures.of_substream(name, error)
+        for name, keys in written if not own or not several else ():
+            try:
+                task.observe(name, keys)
+            except StreamError as error:
+                if not family.is_substream(name):
+                    raise
+                failures.of_substream(name, error)
+        if own:
+            raise own[0]
+
+    def _tell(self, task: Task, names: Iterable[str]) -> None:
+        """Pages of streams are out. Of many partitions there is no one bookmark to draw."""
+        for name in names:
+            if (writer := self.job.writers.get(name)) is not None:
+                tracker = task.trackers.get(name) if self.job.saved.coverage is not None else None
+                greatest = tracker.greatest if tracker is not None else None
+                self.run.events.tell(Page(name, writer.rows, greatest))
+
+    # ---- substreams --------------------------------------------------------------------------------------
+
+    def ask(self, task: Task) -> None:
+        """What belongs to some parents is out: their bookmark functions are told what it was."""
+        asked, task.asked = task.asked, []
+        for name, row, children in asked:
+            writer = self.job.writers.get(name)
+            if writer is not None:
+                task.observe(name, writer.ask_bookmark(row, children, task.given_to(name)))
+
+    def miss(self, task: Task, stream: str, line: Above, why: str = "") -> None:
+        """Rows of a substream are missing below a row: every stream above it is held there. What can't be told is left
+        out, and stays where it is.
+
+        Args:
+            why: what the source said of them, where the call has not failed.
+        """
+        values: dict[str, Any] = {}
+        for name, row in line.items():
+            writer, unseen = self.job.writers.get(name), self.job.unseen
+            if writer is not None:
+                found = writer.key_of(row, task.given_to(name))
+                if found is not msgspec.UNSET:
+                    values[name] = found
+            elif name == self.job.name and unseen is not None:
+                values[name] = spelled(unseen.of([row]), 0)
+        task.miss(stream, values)
+        if why:
+            task.incomplete.setdefault(stream, why)
+
+    # ---- from other threads ------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Rows that wait while user code blocks go out; called by the timer.
+
+        An error of the task is kept, and the function is stopped where it can be, so that its worker goes on.
+        """
+        self.write()
+        task = self.task
+        if task is not None and task.error is not None:
+            if self.job.pushes and not self._warned:
+                self._warned = True
+                logger.warning("stream '%s': can't go on: %s", self.job.name, short(task.error))
+            self.token.stop(Reason.ENDED)
+            self.stopper.look()
+            self.run.tell()  # whoever waits by stream.wait
+
+    def abandon(self) -> None:
+        """The run ends, and user code here does not: what it has yielded goes out (where anything still can), nothing
+        after that counts."""
+        self.buffer.cut()
+        if not self.job.has_hooks:
+            self.write()
+        self.is_open = False
+        self.stop.stop(Reason.LEFT_BEHIND)
+
+
+class TaskChannel(Channel):
+    """Of one task, while its worker is at it. What is emitted stands behind all that was yielded so far; what a
+    function says of its stream is done at once, behind that."""
+
+    def __init__(self, outbox: Outbox, task: Task) -> None:
+        self._outbox, self._job, self._task = outbox, outbox.job, task
+
+    @property
+    def _is_open(self) -> bool:
+        return self._outbox.task is self._task and self._outbox.is_open
+
+    def _check(self, stream: str, what: str) -> None:
+        if not self._is_open or self._outbox.is_writing_here():
+            raise self._refused(stream, what)
+
+    def _act(self, action: Callable[[], Any]) -> None:
+        """Write what was given so far, and act behind it.
+
+        Raises:
+            what is wrong with what the task has given, which ends it.
+        """
+        outbox, task, run = self._outbox, self._task, self._job.run
+        # A thread of the author's own is none that a signal interrupts.
+        own = threading.get_ident() == outbox.thread
+        with outbox.stopper.our_code() if own else contextlib.nullcontext(), run.lock:
+            if run.stop.error is not None:
+                return
+            try:
+                outbox.write()
+                if outbox.buffer.is_cutting or outbox.stop.reason >= Reason.LEFT_BEHIND:
+                    return  # behind a Stop: what was emitted before it may not be out
+                outbox.guarded(task, action)
+                self._job.save_if_due()
+            except BaseException as error:
+                run.stopper.fail(error)  # user code may eat it, or it may end a thread of the author's alone
+                raise
+        if task.error is not None:
+            raise task.error
+
+    def _relieve(self) -> None:
+        """Write what is in the buffer where user code has put much there at once; each row where nobody else would: of
+        a tail function that may block for hours, with hooks that run in its own thread only."""
+        outbox, job = self._outbox, self._job
+        if len(outbox.buffer) >= (1 if job.pushes and job.has_hooks else _MANY):
+            self._act(lambda: None)
+            if threading.get_ident() == outbox.thread and job.is_full:
+                raise Enough
+
+    def rows(self, emitter: str, stream: str, rows: Iterable[Any]) -> None:
+        """Rows of ``stream`` that the function of ``emitter`` emits.
+
+        Raises:
+            StreamError: something that is no row, or rows of a stream that the function does not emit.
+        """
+        task = self._task
+        self._check(emitter, "emit_record")
+        member = task.members[emitter]
+        if stream not in member.names:
+            raise not_emitted(stream, emitter, member.place)
+        for i, row in enumerate(rows):
+            if not isinstance(row, Mapping) or misused(row):
+                raise refused((stream, row), emitter, member.place)
+            with task.emitting:
+                self._check(emitter, "emit_record")
+                task.has_emitted = True
+                self._outbox.buffer.put(emitter, (stream, row))
+                if stream in task.children:
+                    task.emitted.setdefault(emitter, []).append((stream, row))
+            if (came := task.came.get(stream)) is not None:
+                came.count_row(row)
+            if i % 64 == 63:
+                self._relieve()
+        self._relieve()
+
+    def save_bookmark(self, stream: str, value: Any, *, given: bool) -> None:
+        """A STATE where the author asks for one. Rows of a parent whose substreams are still to come are not covered
+        yet: there the STATE comes, and the bookmark follows. What ``stream.state`` says is safe here, but not where
+        rows are read ahead of what belongs to them."""
+        self._check(stream, "save_bookmark")
+        job, task = self._job, self._task
+
+        def act() -> None:
+            if given or task.members[stream].run.manual:
+                task.save_bookmark(stream, value if given else GREATEST)
+            if not job.family.has_children:
+                task.keep_states(task.states())
+            job.save_state()
+
+        self._act(act)
+
+    def version_begins(self, stream: str) -> None:
+        """Rows from here on are a full table."""
+        self._check(stream, "full_table")
+        self._act(lambda: self._job.writers[stream].begin_block())
+
+    def version_ends(self, stream: str, *, whole: bool) -> None:
+        """The full table has ended."""
+        self._check(stream, "full_table")
+        versions, behind = self._job.writers[stream].versions, self._task.behind
+        self._act(lambda: versions.end_block(whole=whole and stream not in behind))
+
+    def not_modified(self, stream: str) -> None:
+        """The source says that nothing has changed. Rows of substreams hang on rows that do not come. What the function
+        gives by other names may still come: if nothing does, that means nothing, either."""
+        self._check(stream, "not_modified")
+        job, family = self._job, self._job.family
+
+        def act() -> None:
+            for name in family.below(stream) & job.writers.keys():
+                writer = job.writers[name]
+                by_name = any(job.planned.specs[one].emitted_by for one in family.above[name] if one != stream)
+                for_parent = family.is_substream(stream)
+                writer.versions.not_changed(writer.rows, job.place, by_name=by_name, for_parent=for_parent)
+
+        self._act(act)
+
+    def source_dropped(self, stream: str) -> None:
+        """What was saved of a source of the stream no longer counts."""
+        job, task = self._job, self._task
+
+        def act() -> None:
+            task.drop_sources(stream)
+            if job.run.ledger.is_small:
+                job.save_state()
+            else:  # of thousands of partitions each would write all of them: it goes with the next one that is due
+                task.source_changed = True
+
+        if self._is_open:
+            self._act(act)
+
+    def state_set(self, stream: str) -> None:
+        """What a tail function says of its position counts from here on: behind it, nothing may come for hours."""
+        if self._job.pushes and self._is_open and not self._job.family.has_children:
+            self._act(lambda: self._task.keep_states(self._task.states()))
+
+    def catch_up(self, stream: str) -> Iterator[Any]:
+        """What the sync function of a stream gives, inside of its tail function.
+
+        Raises:
+            StreamError: the tail function is not declared so, or has asked for it before.
+        """
+        self._check(stream, "catch_up")
+
+        def caught_up() -> None:
+            self._check(stream, "catch_up")
+            self._act(lambda: self._task.caught_up(stream))
+
+        return self._task.catch_up(stream, caught_up)
+
+    def stopping(self) -> bool:
+        """Whether the function is to come to its end."""
+        outbox = self._outbox
+        if not self._is_open:
+            return True
+        outbox.told = outbox.told or not outbox.goes_on or self._task.error is not None
+        return outbox.told
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep no longer than until then; whether it is."""
+        self._job.run.pause(seconds, self.stopping)
+        return self.stopping()
+
+    def in_hook(self) -> bool:
+        """Whether code that runs here now is a hook, called for rows on their way out."""
+        return self._outbox.is_writing_here()
+
+
+def _rows(parts: list[Any]) -> list[dict[str, Any]]:
+    """The rows of a stream that were yielded as such."""
+    lists = [part for part in parts if type(part) is list]
+    return lists[0] if len(lists) == 1 else [row for rows in lists for row in rows]
