@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import datetime as dt
 import json
 import re
 import sys
@@ -9,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import msgspec
 
@@ -22,6 +25,7 @@ _LONG_LINE_BYTES = 16 * 1024
 _JOINED_BYTES = 1024 * 1024
 _GLIMPSE = 60
 _ORIGIN = b"burler.origin"
+_UNCHANGING = frozenset((str, int, float, bool, type(None), bytes, Decimal, dt.datetime, dt.date, UUID))
 
 # A number of too large an exponent is an ArithmeticError of Decimal.
 _BROKEN = (msgspec.DecodeError, UnicodeError, RecursionError, ArithmeticError)
@@ -78,6 +82,18 @@ def json_page(data: bytes | bytearray | memoryview, records_path: str | Sequence
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"json_page takes bytes as the source sent them, not {type(data).__name__}")
     return JsonPage(_clean(data), path_of(records_path))
+
+
+def copied(value: Any) -> Any:
+    """A copy of a row, or of what else JSON holds, that nobody else changes; quicker than ``copy.deepcopy``."""
+    kind = type(value)
+    if kind in _UNCHANGING:
+        return value
+    if kind is dict:
+        return {key: copied(inner) for key, inner in value.items()}
+    if kind is list:
+        return [copied(inner) for inner in value]
+    return copy.deepcopy(value)
 
 
 def _clean(data: bytes | bytearray | memoryview) -> bytes:

@@ -72,7 +72,9 @@ class Outbox:
         task.attach(TaskChannel(self, task))
 
     def end(self) -> None:
-        """It has ended."""
+        """It has ended: its functions have nothing to say any more."""
+        if self.task is not None:
+            self.task.attach(_ENDED)
         self.task, self.is_open, self.token = None, False, self.stop
 
     @property
@@ -251,6 +253,21 @@ class Outbox:
             self.write()
         self.is_open = False
         self.stop.stop(Reason.LEFT_BEHIND)
+
+
+class _Ended(Channel):
+    """Of tasks that have ended, for threads of the author's that go on."""
+
+    def stopping(self) -> bool:
+        """Whether the function is to come to its end."""
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep no longer than until then; whether it is."""
+        return True
+
+
+_ENDED = _Ended()
 
 
 class TaskChannel(Channel):

@@ -3,11 +3,13 @@ key of its entry in the state."""
 
 from __future__ import annotations
 
-import copy
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from burler.context import bind
 from burler.declare.spec import StreamSpec
@@ -16,6 +18,7 @@ from burler.engine.run.failures import Retries, is_retried
 from burler.engine.state.progress import Partition
 from burler.errors import BurlerError, MessageError, StreamError
 from burler.logs import short
+from burler.pages import copied
 from burler.records.describing import describe
 
 
@@ -37,21 +40,21 @@ class Partitions:
 
     Args:
         given: finds them.
-        count: how many there are, where that is known.
+        is_one: there is but one.
 
     Attributes:
         exhausted: the last one has been given.
     """
 
-    def __init__(self, given: Iterator[Partition], count: int | None = None) -> None:
-        self._given, self._left = given, count
+    def __init__(self, given: Iterator[Partition], *, is_one: bool = False) -> None:
+        self._given, self._is_one = given, is_one
         self._lock = threading.Lock()
         self._over = self.exhausted = False
 
     @classmethod
     def one(cls, partition: Partition) -> Partitions:
         """A single one: of the stream as a whole, or of a run that is a part."""
-        return cls(iter([partition]), 1)
+        return cls(iter([partition]), is_one=True)
 
     def next(self) -> Partition | None:
         """The next one; None behind the last.
@@ -67,9 +70,7 @@ class Partitions:
             except BaseException:
                 self._over = True
                 raise
-            if self._left is not None:
-                self._left -= 1
-            self._over = self.exhausted = found is None or self._left == 0
+            self._over = self.exhausted = found is None or self._is_one
             return found
 
 
@@ -110,7 +111,7 @@ class PartitionsFunction:
                 self._calls.of_partitions.end()
                 return
             # Its own: the function may fill one dict again and again, and a sync function may change it.
-            values = copy.deepcopy(given)
+            values = copied(given)
             key = self._key(values)
             if key not in seen:
                 seen.add(key)
@@ -165,10 +166,14 @@ class PartitionsFunction:
 
 
 _NO_MORE: Any = object()
+_SORTED = msgspec.json.Encoder(order="sorted")
 
 
 def canonical(partition: Mapping[str, Any], wrong: Callable[[str], StreamError]) -> str:
     """A partition as canonical JSON, the key of its entry."""
+    if all(type(name) is str and type(value) in (str, int) for name, value in partition.items()):
+        with contextlib.suppress(ValueError, OverflowError):  # then what is wrong with it is said below
+            return _SORTED.encode(partition).decode()
     from burler.lake.canonical import canonical_bytes
 
     try:

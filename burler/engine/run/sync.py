@@ -8,7 +8,6 @@ One way drives every mode. STATE travels in the same sequence as the records it 
 from __future__ import annotations
 
 import contextvars
-import copy
 import threading
 import time
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from burler.engine.tail.memory import Memory
 from burler.errors import StreamError
 from burler.events import Failed, Status
 from burler.logs import short
+from burler.pages import copied
 
 GRACE_SECONDS = 1.0
 """How long a run that is to end waits for threads whose user code may be at its ``finally`` blocks."""
@@ -134,7 +134,7 @@ def sync(run: Run, drive: Callable[[SyncResult], None] | None = None) -> SyncRes
             run.acknowledgements.close()  # of the last STATE; a lake's has only just been written
     for name, error in run.late_errors.items():
         result.errors.setdefault(name, error)
-    result.state = copy.deepcopy(run.state)
+    result.state = copied(run.state)
     result.stopped_by = stopper.signal
     return result
 

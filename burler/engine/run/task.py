@@ -125,7 +125,8 @@ class Task:
         self.source_changed = False  # its source states are others than those that were saved
         self._caught_up = False
         self.pending: list[Callable[[], None]] = []
-        self._range = KeyRange(calls.family.key_format)  # of the key of its rows, where partitions rise
+        # Of the key of its rows, where partitions rise.
+        self._range = KeyRange(calls.family.key_format) if calls.planned.spec.partition_order == "asc" else None
         self.has_emitted = False
         # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
         self.emitted: dict[str, list[tuple[str, Row]]] = {}
@@ -276,6 +277,7 @@ class Task:
         Raises:
             StreamError: one that holds something else.
         """
+        kept = {name: entries for name, one in self.members.items() if (entries := one.run.source_state.entries())}
         try:
             positions = msgspec.json.encode({name: member.run.state for name, member in self.members.items()})
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -284,8 +286,7 @@ class Task:
                 guilty.name,
                 f"stream '{guilty.name}' ({guilty.place}): stream.state must hold JSON values only: {error}.",
             ) from None
-        kept = {name: member.run.source_state.entries() for name, member in self.members.items()}
-        return Snapshot(positions, {name: entries for name, entries in kept.items() if entries})
+        return Snapshot(positions, kept)
 
     def settle(self) -> None:
         """The functions have come to their end: what their sources said of what they gave counts."""
@@ -319,7 +320,7 @@ class Task:
             self.pending.append(functools.partial(tracker.observe, keys))
         else:
             tracker.observe(keys)
-        if name == self.family.root and self.planned.specs[name].partition_order == "asc":
+        if self._range is not None and name == self.family.root:
             self._range.add(keys)
 
     def _waits(self, name: str) -> bool:
@@ -401,8 +402,7 @@ class Task:
             self.complete,
             frozenset(self.behind),
             frozenset(name for name, table in tables if table.not_modified),
-            self._range.least,
-            self._range.greatest,
+            *((None, None) if self._range is None else (self._range.least, self._range.greatest)),
         )
 
     def finish(self) -> None:

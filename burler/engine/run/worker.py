@@ -15,17 +15,13 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import copy
-import datetime as dt
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from decimal import Decimal
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
@@ -42,6 +38,7 @@ from burler.engine.state.progress import Partition
 from burler.errors import StreamError
 from burler.log_settings import log_settings
 from burler.logs import short
+from burler.pages import copied
 from burler.pipeline.pull import Pull
 from burler.pipeline.yielded import size_of_row
 from burler.settings import Settings
@@ -49,7 +46,6 @@ from burler.settings import Settings
 logger = logging.getLogger(__name__)
 
 _CHARACTERS = 60
-_UNCHANGING = frozenset((str, int, float, bool, type(None), bytes, Decimal, dt.datetime, dt.date, UUID))
 
 _LOT_BYTES = 2 * 1024 * 1024
 _PAGE_BYTES = 4 * 1024 * 1024
@@ -471,7 +467,7 @@ class Worker:
                 try:
                     if isinstance(error, Exception) and is_retried(spec, error, tries - 1):
                         run.state = msgspec.json.decode(state)
-                        given: Given = {**child.given, "parent": partial(_copy, row)}
+                        given: Given = {**child.given, "parent": partial(copied, row)}
                         begin = partial(self._job.retries.begin, spec, self._row_name(line), error, tries, given)
                         again = self._user_code(partial(child.context.run, begin))
                         bookmark = child.first_bookmark if again is None else again
@@ -487,7 +483,7 @@ class Worker:
             return
 
     def _run_call(self, task: Task, child: Member, row: Row, line: Above) -> None:
-        lot, parent = self._lot(), _copy(row)
+        lot, parent = self._lot(), copied(row)
         pull = self._open(task, child, lambda: task.invoke(child, parent), lot=lot, ended=child.call.end)
         try:
             alive = True
@@ -619,13 +615,3 @@ class Worker:
         if self._run.acknowledgements.waiting and self._job.memory is None:
             with contextlib.suppress(Stop), self._stopper.user_code(self.outbox.token):
                 self._run.acknowledgements.call()  # what is left is told at the end of the run
-
-
-def _copy(value: Any) -> Any:
-    """A child's own copy of its parent's row: a function that changes it would change what goes out."""
-    kind = type(value)
-    if kind is dict:
-        return {key: _copy(inner) for key, inner in value.items()}
-    if kind is list:
-        return [_copy(inner) for inner in value]
-    return value if kind in _UNCHANGING else copy.deepcopy(value)
