@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from families import PARENT
@@ -19,6 +19,15 @@ def emitting(main: Callable[..., Any], **options: Any) -> burler.Tap:
     tap.stream("beside", emitted_by="main", key_properties="id", schema=PARENT)
     tap.sync("other", key_properties="id", schema=PARENT)(lambda: [{"id": 9}])
     return tap
+
+
+def emits_each(stream: burler.StreamRun, rows: Iterable[Any]) -> None:
+    for one in rows:
+        stream.emit_record(one)
+
+
+def emits_all(stream: burler.StreamRun, rows: Iterable[Any]) -> None:
+    stream.emit_records(rows)
 
 
 def row(i: int) -> dict[str, int]:

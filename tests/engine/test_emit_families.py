@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from emitting import row
+from emitting import emits_all, emits_each, row
 from families import CHILD, PARENT, failures_of
 
 import burler
@@ -21,15 +21,6 @@ def _yields(stream: burler.StreamRun, rows: list[Any]) -> Any:
     yield from rows
 
 
-def _emits_each(stream: burler.StreamRun, rows: list[Any]) -> Any:
-    for one in rows:
-        stream.emit_record(one)
-
-
-def _emits_all(stream: burler.StreamRun, rows: list[Any]) -> Any:
-    stream.emit_records(rows)
-
-
 def _mixes(stream: burler.StreamRun, rows: list[Any]) -> Any:
     for i, one in enumerate(rows):
         if i % 2:
@@ -38,7 +29,7 @@ def _mixes(stream: burler.StreamRun, rows: list[Any]) -> Any:
             yield one
 
 
-WAYS = [_yields, _emits_each, _emits_all, _mixes]
+WAYS = [_yields, emits_each, emits_all, _mixes]
 by_name = pytest.mark.parametrize("way", WAYS, ids=lambda fn: fn.__name__.strip("_"))
 
 
@@ -208,6 +199,19 @@ def test_emitting_outside_of_a_sync_function_is_refused(page: int, where: str):
     assert "main" not in run.states[-1].get("bookmarks", {})
 
 
+def _emits_later(stream: burler.StreamRun, when: threading.Event, raised: list[BaseException]) -> threading.Thread:
+    def late() -> None:
+        when.wait(20)
+        try:
+            stream.emit_record({"id": 9, "parent": 0})
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=late)
+    thread.start()
+    return thread
+
+
 def test_a_thread_that_emits_when_its_call_has_ended_is_told_so():
     """The children's function is called for each parent: what comes later can't be told from what is another's."""
     raised: list[BaseException] = []
@@ -220,16 +224,8 @@ def test_a_thread_that_emits_when_its_call_has_ended_is_told_so():
 
     @tap.sync("children", parent="parents", key_properties=["parent", "id"], schema=CHILD)
     def children(parent, stream):
-        def late() -> None:
-            ended.wait(20)
-            try:
-                stream.emit_record({"id": 9, "parent": 0})
-            except BaseException as error:
-                raised.append(error)
-
         if parent["id"] == 0:
-            threads.append(threading.Thread(target=late))
-            threads[0].start()
+            threads.append(_emits_later(stream, ended, raised))
         else:
             ended.set()
             threads[0].join()
@@ -255,15 +251,7 @@ def test_what_a_thread_of_a_call_emits_when_all_calls_have_ended_gets_its_childr
 
     @tap.sync("children", parent="parents", key_properties=["parent", "id"], schema=CHILD)
     def children(parent, stream):
-        def late() -> None:
-            ended.wait(20)
-            try:
-                stream.emit_record({"id": 9, "parent": 0})
-            except BaseException as error:
-                raised.append(error)
-
-        threads.append(threading.Thread(target=late))
-        threads[0].start()
+        threads.append(_emits_later(stream, ended, raised))
         return []
 
     tap.sync("below", parent="children", schema=CHILD)(lambda parent: [{"id": 1, "parent": parent["parent"]}])

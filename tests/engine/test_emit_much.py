@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from emitting import emitting, ids, row, rows_in
+from emitting import emits_all, emits_each, emitting, ids, row, rows_in
 from tapprocess import python, write_tap
 
 from burler.errors import BadRecordError, StorageError
@@ -18,11 +18,23 @@ from burler.testing import run_tap
 from support.internals import memory_sink, signals
 from support.runs import run_into
 
+
+def counting(reached: list[int], bad: int | None = None) -> Callable[..., None]:
+    """A function that emits 100,000 rows, one of them bad, and notes those that it got rid of."""
+
+    def main(stream):
+        for i in range(100_000):
+            stream.emit_record(row(i) if i != bad else {"id": "bad", "key": i})
+            reached.append(i)
+
+    return main
+
+
 # ---- many -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("each", [True, False], ids=["emit_record", "emit_records"])
-def test_rows_go_out_while_their_function_goes_on_emitting(each: bool):
+@pytest.mark.parametrize("emit", [emits_each, emits_all])
+def test_rows_go_out_while_their_function_goes_on_emitting(emit: Any):
     sink = memory_sink.MemorySink()
     ahead: list[int] = []
 
@@ -31,14 +43,11 @@ def test_rows_go_out_while_their_function_goes_on_emitting(each: bool):
             ahead.append(i - rows_in(sink)) if i % 1000 == 0 else None
             yield row(i)
 
-    def main(stream):
-        if each:
-            for one in rows():
-                stream.emit_record(one)
-        else:
-            stream.emit_records(rows())
-
-    result = run_into(emitting(main, bookmark_strategy="every_n(1000)"), {"page_max_age_seconds": 600.0}, sink)
+    result = run_into(
+        emitting(lambda stream: emit(stream, rows()), bookmark_strategy="every_n(1000)"),
+        {"page_max_age_seconds": 600.0},
+        sink,
+    )
     assert not result.errors
     assert [m["record"]["id"] for m in sink.messages if m.get("stream") == "main" and "record" in m] == list(
         range(30_000)
@@ -60,9 +69,9 @@ def test_memory_does_not_grow_with_what_one_call_emits(tmp_path: Path):
 
 
 MANY = """
-import json, resource, sys
+import sys
 import burler
-from support.runs import run_into
+from support.runs import print_memory
 
 tap = burler.tap("tap-many")
 
@@ -70,21 +79,12 @@ tap = burler.tap("tap-many")
 def rows(stream):
     stream.emit_records({"id": i, "text": "x" * 200} for i in range(int(sys.argv[1])))
 
-from support.internals import memory_sink
-
-class Null(memory_sink.MemorySink):
-    rows = 0
-    def write(self, message):
-        self.rows += getattr(message, "count", 0)
-
-sink = Null()
-assert not run_into(tap, {}, sink).errors
-print(json.dumps({"rows": sink.rows, "kilobytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+print_memory(tap)
 """
 
 
-@pytest.mark.parametrize("each", [True, False], ids=["emit_record", "emit_records"])
-def test_a_function_that_emits_without_end_ends_at_a_limit(each: bool):
+@pytest.mark.parametrize("emit", [emits_each, emits_all])
+def test_a_function_that_emits_without_end_ends_at_a_limit(emit: Any):
     asked = 0
 
     def endless() -> Iterator[dict[str, int]]:
@@ -92,14 +92,7 @@ def test_a_function_that_emits_without_end_ends_at_a_limit(each: bool):
         for asked in range(400_000):
             yield row(asked)
 
-    def main(stream):
-        if each:
-            for one in endless():
-                stream.emit_record(one)
-        else:
-            stream.emit_records(endless())
-
-    out = run_tap(emitting(main), limit=3)
+    out = run_tap(emitting(lambda stream: emit(stream, endless())), limit=3)
     assert not out.result.errors
     assert ids(out) == [0, 1, 2]
     assert ids(out, "other") == [9]
@@ -110,8 +103,8 @@ def test_a_function_that_emits_without_end_ends_at_a_limit(each: bool):
 
 
 @pytest.mark.parametrize("at", [0, 1, 63, 64, 4_999, 5_000, 12_345])
-@pytest.mark.parametrize("each", [True, False], ids=["emit_record", "emit_records"])
-def test_a_stop_leaves_out_exactly_what_was_emitted_after_it(each: bool, at: int):
+@pytest.mark.parametrize("emit", [emits_each, emits_all])
+def test_a_stop_leaves_out_exactly_what_was_emitted_after_it(emit: Any, at: int):
     stopper = signals.Stopper()
 
     def rows() -> Iterator[dict[str, int]]:
@@ -120,14 +113,7 @@ def test_a_stop_leaves_out_exactly_what_was_emitted_after_it(each: bool, at: int
                 stopper.handle(signal.SIGTERM, None)
             yield row(i)
 
-    def main(stream):
-        if each:
-            for one in rows():
-                stream.emit_record(one)
-        else:
-            stream.emit_records(rows())
-
-    out = run_tap(emitting(main, order="asc"), stopper=stopper)
+    out = run_tap(emitting(lambda stream: emit(stream, rows()), order="asc"), stopper=stopper)
     assert out.result.stopped_by == signal.SIGTERM
     assert not out.result.errors
     assert ids(out) == list(range(at))
@@ -145,14 +131,8 @@ def test_a_signal_while_emitted_rows_are_written_waits_until_they_are():
             super().write(message)
 
     reached: list[int] = []
-
-    def main(stream):
-        for i in range(100_000):
-            stream.emit_record(row(i))
-            reached.append(i)
-
     sink = Signalled()
-    result = run_into(emitting(main, order="asc"), {"page_max_age_seconds": 600.0}, sink)
+    result = run_into(emitting(counting(reached), order="asc"), {"page_max_age_seconds": 600.0}, sink)
     assert result.stopped_by == signal.SIGTERM
     assert not result.errors
     came = [m["record"]["id"] for m in sink.messages if m["type"] == "RECORD"]
@@ -185,15 +165,9 @@ def test_a_sink_that_fails_ends_the_emitting_function():
             super().write(message)
 
     reached: list[int] = []
-
-    def main(stream):
-        for i in range(100_000):
-            stream.emit_record(row(i))
-            reached.append(i)
-
     sink = Full()
     with pytest.raises(StorageError, match="disk full"):
-        run_into(emitting(main), {}, sink)
+        run_into(emitting(counting(reached)), {}, sink)
     assert len(reached) < 50_000
     assert [m for m in sink.messages if m["type"] == "STATE"] == []
 
@@ -201,13 +175,7 @@ def test_a_sink_that_fails_ends_the_emitting_function():
 @pytest.mark.parametrize("at", [10, 7_000])
 def test_a_bad_row_ends_a_function_that_goes_on_emitting(at: int):
     reached: list[int] = []
-
-    def main(stream):
-        for i in range(100_000):
-            stream.emit_record(row(i) if i != at else {"id": "bad", "key": i})
-            reached.append(i)
-
-    out = run_tap(emitting(main, order="asc"))
+    out = run_tap(emitting(counting(reached, bad=at), order="asc"))
     assert isinstance(out.result.errors["main"], BadRecordError)
     assert ids(out) == list(range(at))
     assert out.states[-1]["bookmarks"]["main"] == {"key": at - 1}

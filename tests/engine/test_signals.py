@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tapprocess import PYTHON, Ended, environment, write_tap
 
+from support.clocks import until
 from support.internals import signals
 
 NIGHTLY = pytest.mark.nightly
@@ -256,60 +257,35 @@ def test_a_reader_that_pauses_shorter_loses_nothing(started: Any):
     assert ended.messages[-1]["value"]["bookmarks"] == {"rows": {"id": out[-1]}}
 
 
-def test_lake_write_commits_what_it_has(tmp_path: Path):
-    process = subprocess.Popen(
-        [PYTHON, "-m", "burler", "lake", "write", "lake", "--tap-id", "t"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=tmp_path,
-        env=environment(),
-    )
-    assert process.stdin is not None
-    process.stdin.write(
+@pytest.fixture
+def lake_write(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """It waits at its standard input."""
+    command = [PYTHON, "-m", "burler", "lake", "write", "lake", "--tap-id", "t"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, cwd=tmp_path, env=environment(), **pipes) as process:
+        until(lambda: catches(process.pid, signal.SIGTERM))
+        yield process
+        process.kill()
+
+
+def test_lake_write_commits_what_it_has(lake_write: Any, tmp_path: Path):
+    lake_write.stdin.write(
         b'{"type":"SCHEMA","stream":"s","schema":{"type":"object","properties":{"id":{"type":"integer"}}},'
         b'"key_properties":[]}\n{"type":"RECORD","stream":"s","record":{"id":1}}\n{"type":"STATE","value":{"x":1}}\n'
     )
-    process.stdin.flush()
-    end = time.monotonic() + 20
-    while not list(tmp_path.glob("lake/raw/t/s/*/*")) + list(tmp_path.glob("lake/raw/t/s/*/.*")):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(10)  # stdin is still open
-    finally:
-        process.stdin.close()
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with process.stdout as out, process.stderr as err:
-        assert out.read() == b'{"type":"STATE","value":{"x":1}}\n', err.read()
-    assert process.returncode == 0
+    lake_write.stdin.flush()
+    until(lambda: list(tmp_path.glob("lake/raw/t/s/*/*")) + list(tmp_path.glob("lake/raw/t/s/*/.*")))
+    lake_write.send_signal(signal.SIGTERM)
+    lake_write.wait(10)  # stdin is still open
+    assert lake_write.stdout.read() == b'{"type":"STATE","value":{"x":1}}\n', lake_write.stderr.read()
+    assert lake_write.returncode == 0
     assert len(list(tmp_path.glob("lake/raw/t/s/*/s-*.singer.gz"))) == 1
 
 
-def test_lake_write_that_has_read_nothing_yet_ends_too(tmp_path: Path):
-    process = subprocess.Popen(
-        [PYTHON, "-m", "burler", "lake", "write", "lake", "--tap-id", "t"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=tmp_path,
-        env=environment(),
-    )
-    assert process.stdin is not None
-    with process.stdin:
-        try:
-            end = time.monotonic() + 20
-            while not catches(process.pid, signal.SIGTERM):
-                assert time.monotonic() < end
-                time.sleep(0.05)
-            time.sleep(0.2)
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(5) == 0
-        finally:
-            process.kill()
-            process.wait()
+def test_lake_write_that_has_read_nothing_yet_ends_too(lake_write: Any):
+    time.sleep(0.2)
+    lake_write.send_signal(signal.SIGTERM)
+    assert lake_write.wait(5) == 0
 
 
 def catches(pid: int, number: int) -> bool:

@@ -9,22 +9,13 @@ import time
 from typing import Any
 
 import pytest
+from taps import make
 
 import burler
 from burler.errors import StorageError
 from burler.testing import run_tap
 from support.internals import memory_sink, signals
 from support.runs import run_into
-
-FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
-
-
-def make(**streams: Any) -> burler.Tap:
-    tap = burler.tap("tap-t")
-    for name, fn in streams.items():
-        tap.sync(name, key_properties="id", replication_key="id", order="asc")(fn)
-        tap.schema(name, FIELDS)
-    return tap
 
 
 class SignalAt(memory_sink.MemorySink):

@@ -18,14 +18,15 @@ NIGHTLY = pytest.mark.nightly
 """The same as the others here, only longer."""
 
 BIG = """
-import resource, sys
+import sys
 import burler
+from support.runs import print_memory
 
-tap = burler.tap("tap-big", config_spec={"parents": 1})
+tap = burler.tap("tap-big")
 
 @tap.sync("parents", key_properties="id", replication_key="id", bookmark_strategy="every_n(1000)", schema=SCHEMA)
-def parents(config):
-    for i in range(config["parents"]):
+def parents():
+    for i in range(int(sys.argv[1])):
         yield {"id": i, "text": "x" * 100}
 
 @tap.sync("children", parent="parents", schema=SCHEMA)
@@ -33,49 +34,37 @@ def children(parent):
     for i in range(5):
         yield {"id": i, "text": "y" * 100}
 
-from support.internals import memory_sink
-
-class Null(memory_sink.MemorySink):
-    rows = 0
-    def write(self, message):
-        self.rows += getattr(message, "count", 0)
-
-if __name__ == "__main__":
-    from support.runs import run_into
-    sink = Null()
-    run_into(tap, {"parents": int(sys.argv[1])}, sink)
-    print(sink.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print_memory(tap)
 """
 
 
 @pytest.mark.nightly
 def test_memory_does_not_grow_with_the_number_of_parents(tmp_path: Path):
-    path = write_tap(tmp_path, BIG, "tap_big.py")
-    kilobytes = {}
-    for parents in (2_000, 20_000):
-        ended = python(path, str(parents), cwd=tmp_path, timeout=120)
-        assert ended.code == 0, ended.stderr
-        rows, kilobytes[parents] = map(int, ended.stdout.split())
-        assert rows == parents * 6
-    assert kilobytes[20_000] - kilobytes[2_000] < 8_000, kilobytes
+    assert _grown_by(tmp_path, BIG, 2_000, 20_000, rows_each=6) < 8_000
 
 
 def test_many_big_parents_take_little_memory(tmp_path: Path):
     """300 parents of 1 MB; 100 of them may be read ahead by count, 2 MB by size."""
-    path = write_tap(tmp_path, BIG_ROWS, "tap_big_rows.py")
+    assert _grown_by(tmp_path, BIG_ROWS, 5, 300, rows_each=2) < 30_000
+
+
+def _grown_by(folder: Path, source: str, few: int, many: int, rows_each: int) -> int:
+    """How many kilobytes more it takes with more parents."""
+    path = write_tap(folder, source, "tap_big.py")
     used = {}
-    for count in (5, 300):
-        ended = python(path, str(count), cwd=tmp_path, timeout=120)
+    for count in (few, many):
+        ended = python(path, str(count), cwd=folder, timeout=120)
         assert ended.code == 0, ended.stderr
-        used[count] = json.loads(ended.stdout)
-        assert used[count]["rows"] == 2 * count
-    assert used[300]["kilobytes"] - used[5]["kilobytes"] < 30_000, used
+        told = json.loads(ended.stdout)
+        assert told["rows"] == rows_each * count
+        used[count] = told["kilobytes"]
+    return used[many] - used[few]
 
 
 BIG_ROWS = """
-import json, resource, sys
+import sys
 import burler
-from support.runs import run_into
+from support.runs import print_memory
 
 tap = burler.tap("tap-big")
 
@@ -88,16 +77,7 @@ def parents():
 def children(parent):
     yield {"id": parent["id"], "text": "y"}
 
-from support.internals import memory_sink
-
-class Null(memory_sink.MemorySink):
-    rows = 0
-    def write(self, message):
-        self.rows += getattr(message, "count", 0)
-
-sink = Null()
-run_into(tap, {}, sink)
-print(json.dumps({"rows": sink.rows, "kilobytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+print_memory(tap)
 """
 
 

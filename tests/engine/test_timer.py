@@ -6,23 +6,12 @@ import contextlib
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 from tapprocess import PYTHON, environment, write_tap
+from taps import make
 
-import burler
 from burler.errors import BadRecordError
 from burler.testing import run_tap
-
-FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
-
-
-def make(**streams: Any) -> burler.Tap:
-    tap = burler.tap("tap-t")
-    for name, fn in streams.items():
-        tap.sync(name, key_properties="id", replication_key="id", order="asc")(fn)
-        tap.schema(name, FIELDS)
-    return tap
 
 
 def test_rows_come_out_while_the_function_blocks(tmp_path: Path):
@@ -59,10 +48,7 @@ def test_a_slow_stream_shortens_its_pages_so_that_states_keep_coming():
             time.sleep(0.005)
             yield {"id": i}
 
-    tap = burler.tap("tap-t")
-    tap.sync("a", key_properties="id", replication_key="id", bookmark_strategy="every_n(5)")(rows)
-    tap.schema("a", FIELDS)
-    run = run_tap(tap, {"page_max_age_seconds": 0.02})
+    run = run_tap(make(a=(rows, {"order": None, "bookmark_strategy": "every_n(5)"})), {"page_max_age_seconds": 0.02})
     assert [row["id"] for row in run.records("a")] == list(range(60))
     assert [s["bookmarks"]["a"]["id"] for s in run.states[:12]] == list(range(4, 60, 5))
 

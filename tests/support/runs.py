@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import resource
 from typing import Any
 
 from burler import Tap, testing
+from burler.singer.messages import Message
+from support.internals import memory_sink
 
 
 def run_into(tap: Tap, config: dict[str, Any], sink: Any, **options: Any) -> Any:
     """Run a tap into a sink; ``options`` are those of ``run_session``."""
     session, settings = testing.open_session(tap.seal(), config)
     return testing.run_session(session, settings, sink, **options)
+
+
+class _Counting(memory_sink.MemorySink):
+    rows = 0
+
+    def write(self, message: Message) -> None:
+        self.rows += getattr(message, "count", 0)
+
+
+def print_memory(tap: Tap) -> None:
+    """Run a tap into nothing: how many rows came, and the most memory that this process has had, as JSON."""
+    sink = _Counting()
+    assert not run_into(tap, {}, sink).errors
+    print(json.dumps({"rows": sink.rows, "kilobytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
