@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
@@ -112,15 +113,10 @@ def test_nothing_is_lost_when_the_process_is_ended(tmp_path: Path, number: signa
     path = write_tap(tmp_path, KILLED, "tap_killed.py")
     state = tmp_path / "state.json"
     kept: set[tuple[str, int]] = set()
-    rng = random.Random(7)
-    runs, done = 0, False
-    for attempt in range(25):
-        seconds = rng.uniform(0.25, 0.6) + attempt * 0.05 if runs < 5 else 60.0
-        code, lines = _some_time(path, state, number, seconds)
+    done = False
+    for count in [*random.Random(7).sample(range(1, 250), 5), None]:
+        code, lines = _lines(path, state, number, count)
         states = [i for i, message in enumerate(lines) if message["type"] == "STATE"]
-        if not lines:
-            continue  # the signal came before the tap had begun
-        runs += 1
         if states:
             kept |= {(m["stream"], m["record"]["id"]) for m in lines[: states[-1]] if m["type"] == "RECORD"}
             state.write_text(json.dumps(lines[states[-1]]["value"]))
@@ -129,27 +125,22 @@ def test_nothing_is_lost_when_the_process_is_ended(tmp_path: Path, number: signa
             break
         assert code == (-signal.SIGKILL if number == signal.SIGKILL else 0)
     assert done
-    assert runs > 2
     expected = {("parents", i) for i in range(600)}
     assert kept == expected | {("children", 1000 * k + i) for i in range(600) for k in range(i % 4)}
 
 
-def _some_time(path: Path, state: Path, number: signal.Signals, seconds: float) -> tuple[int, list[dict[str, Any]]]:
-    """The tap for so long, then the signal: its exit code, and the whole lines it printed."""
-    arguments = ["--state", str(state)] if state.exists() else []
-    with (state.parent / "out").open("wb") as out:
-        process = subprocess.Popen(
-            [PYTHON, str(path), *arguments],
-            stdout=out,
-            stderr=subprocess.DEVNULL,
-            env=environment(PYTHONUNBUFFERED="1"),
-        )
-        try:
-            process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
+def _lines(path: Path, state: Path, number: signal.Signals, count: int | None) -> tuple[int, list[dict[str, Any]]]:
+    """The tap gets the signal once so many lines have come: its exit code, and all whole lines."""
+    given = ["--state", str(state)] if state.exists() else []
+    with subprocess.Popen(
+        [PYTHON, str(path), *given], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
+    ) as process:
+        assert process.stdout is not None
+        out = b"".join(itertools.islice(process.stdout, count))
+        if count is not None:
             process.send_signal(number)
-            process.wait(15)
-    return process.returncode, [json.loads(line) for line in (state.parent / "out").read_bytes().split(b"\n")[:-1]]
+        out += process.stdout.read()
+    return process.returncode, [json.loads(line) for line in out.split(b"\n")[:-1]]
 
 
 def test_the_command_line_tells_of_a_childs_error_in_one_message(tmp_path: Path):
