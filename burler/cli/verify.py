@@ -66,7 +66,7 @@ RUNS, RULES, REPORT = "What is run", "Which rules", "The report"
 )
 @option("--resume/--no-resume", section=RUNS, default=True, help="Run again from STATEs of the first run.")
 @option("--behaviour/--no-behaviour", section=RUNS, default=True, help="Look at signals, flags, errors: a dozen runs.")
-@option("--requests/--no-requests", section=RUNS, default=True, help="Note HTTP requests (with --exec: by a proxy).")
+@option("--requests/--no-requests", section=RUNS, default=True, help="Note the HTTP requests of APP.")
 @allow_in(RUNS)
 @option("--strict", section=RULES, is_flag=True, default=None, help="Exit code 1 also for warnings.")
 @option("--baseline", section=RULES, metavar="FILE", help="Findings in this file are known, and do not count.")

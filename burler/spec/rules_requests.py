@@ -15,8 +15,7 @@ _COSTS = (
         severity="error",
         title="A request waits for ever if the source does not answer.",
         what=(
-            "Every request is looked at on its way out: one without a timeout, or with none for reading, is reported. "
-            "It can be seen in taps that run inside of verify, and not through a proxy: no timeout goes over the wire."
+            "Every request is looked at on its way out: one without a timeout, or with none for reading, is reported."
         ),
         why=(
             "Connections die without a word (a firewall forgets them, a server is restarted). A tap that waits on one "

@@ -90,9 +90,9 @@ REQUEST_PAGE_RULES: tuple[Rule, ...] = (
         what=(
             "A reply with rows names a next page or a greater total, in its body (next, has_more, a cursor, a total) "
             "or in a header (Link, X-Next-Page, X-Total-Count, X-Total-Pages, X-Pagination, Content-Range), the stream "
-            "ended well, and nothing behind that page was asked for. Of a burler tap that runs in this process it is "
-            "also whatever makes burler hold back a bookmark or a closing version; those are not told beside it. Runs "
-            "that go on from a STATE are not looked at, nor pages that are shorter than they might be."
+            "ended well, and nothing behind that page was asked for. It is also whatever makes burler hold back a "
+            "bookmark or a closing version; those are not told beside it. Runs that go on from a STATE are not looked "
+            "at, nor pages that are shorter than they might be."
         ),
         why=(
             "A list that is cut to its first page looks well in tests, where it has only one, and loses all else with "

@@ -7,8 +7,7 @@ What to open for what:
     subject, subject_*                what is verified: a tap in this process, or any command
     program                           a command as a process, watched and disturbed
     behaviour, behaviour_*            short runs: discovery, config, states, signals, selection
-    requests_*, proxy, proxy_*        what a tap asks its source
-    catalogs                          catalogs with more or less selected
+    requests_*                        what a tap asks its source
     result, facts, unlooked, outcome  what it gives; facts of runs; rules not looked at; what is told
     baseline, pyproject               findings that are known; ``[tool.burler.verify]``
     report, report_*                  text, page, JUnit, SARIF

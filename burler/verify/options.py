@@ -28,7 +28,7 @@ class Options:
         max_seconds: so long may a run take, then it is ended.
         resume: run again from STATEs of the first run.
         behaviour: look at how the tap behaves as a program; these are a dozen short runs.
-        watch_requests: note what the tap asks its source over HTTP.
+        watch_requests: note what a tap in this process asks its source over HTTP.
         catalog: what the runs are given, as plain JSON; None: all that discovery finds, all of it selected.
         state: what the first run is given.
         earlier_states: states of earlier versions, which must be accepted, by a name for people.

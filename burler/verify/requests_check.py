@@ -32,8 +32,7 @@ def check_requests(
     Args:
         rows: how many each stream gave.
         ended_well: whether a stream came to its end by itself, without an error. Of others nobody can say that pages
-            are missing. None stands for what belongs to no stream, and for a process of which nobody knows whose its
-            requests are.
+            are missing. None stands for what belongs to no stream.
         resumed: the run had a STATE to go on from, where a list may be read from its middle.
 
     Returns:
@@ -64,32 +63,14 @@ def _check_costs(watch: RequestWatch, rows: Mapping[str, int], findings: Finding
             times = "once more" if one.repeated == 1 else f"{one.repeated} times more"
             fact = f"a request that had been answered was sent {times}, such as {one.repeated_url}"
             findings.add("H702", f"{fact}.", stream=stream, path=name, count=one.repeated)
-    whole = list(answered) == [None]
-    if whole:
-        _check_short_lists(watch, findings, limits)
     for stream, requests in answered.items():
-        if stream is None and not whole:
-            continue
-        count = sum(rows.values()) if stream is None else rows.get(stream, 0)
+        count = rows.get(stream, 0) if stream is not None else 0
         if count and requests >= limits.requests_counted and requests > count * limits.requests_per_row:
             most = max((name for whose, name in watch.endpoints if whose == stream), key=_asked_most(watch, stream))
             findings.add(
                 "H703",
                 f"{requests} requests for {count} rows ({requests / count:.2g} a row); most of them: {most}.",
                 stream=stream,
-            )
-
-
-def _check_short_lists(watch: RequestWatch, findings: Findings, limits: Limits) -> None:
-    """Lists that are asked for one parent at a time, where nobody knows whose requests they are."""
-    for (stream, name), one in list(watch.endpoints.items()):
-        short = one.lists == one.answered >= limits.requests_counted and one.lists > one.rows * limits.requests_per_row
-        if stream is None and short and one.rows:
-            share = one.lists / one.rows
-            findings.add(
-                "H703",
-                f"{one.lists} requests to {name} for {one.rows} rows in their answers ({share:.2g} a row).",
-                path=name,
             )
 
 
@@ -181,15 +162,10 @@ def _unchecked(watch: RequestWatch) -> dict[str, str]:
     found = dict(watch.unchecked)
     if watch.lists.full:
         found |= dict.fromkeys(("H704", "H705", "H708"), "there were more pages than are kept")
-    reason = ""
-    if watch.tunnels:
-        hosts = ", ".join(sorted(watch.tunnels)[:PLACES])
-        reason = f"requests to {hosts} went through a tunnel (https), into which nobody can look"
-    elif watch.unknown:
-        kinds = "requests.Session, httpx.Client and burler.http.Client are known, and objects that hold one"
-        reason = f"the requests of a client of type {', '.join(watch.unknown)} can't be seen: {kinds}"
-    elif not watch.endpoints:
+    if not watch.endpoints:
         reason = "no request was seen"
-    if reason and (not watch.endpoints or watch.tunnels):
+        if watch.unknown:
+            kinds = "requests.Session, httpx.Client and burler.http.Client are known, and objects that hold one"
+            reason = f"the requests of a client of type {', '.join(watch.unknown)} can't be seen: {kinds}"
         found = {**dict.fromkeys(_CODES, reason), **found}
     return found

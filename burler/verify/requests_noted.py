@@ -21,7 +21,6 @@ class Endpoint:
     Attributes:
         answered: how many requests were answered well, by replies that somebody read to their ends.
         login: it gives tokens, which run out.
-        lists, rows: how many answers were lists of rows, and how many rows they had.
     """
 
     requests: int = 0
@@ -33,8 +32,6 @@ class Endpoint:
     repeated_url: str = ""
     no_timeout: int = 0
     login: bool = False
-    lists: int = 0
-    rows: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; ``statuses`` has "lost" for replies that never came."""

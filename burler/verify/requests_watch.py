@@ -1,7 +1,7 @@
 """What a tap asks its source: noted while it passes by, judged afterwards (``requests_check``).
 
     watch = RequestWatch(stream_that_runs)
-    client = watch_client(client, watch)      # requests_clients; or: with watching_proxy(watch) as environment
+    client = watch_client(client, watch)      # requests_clients
     ... the run ...
     check_requests(watch, rows, findings, limits)
     watch.undo()
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -56,7 +55,6 @@ class RequestWatch:
     Attributes:
         unknown: the types of clients whose requests can't be seen.
         unchecked: rules that can't be looked at here, by code, with the reason.
-        tunnels: how often a proxy led to a host of which nobody saw the requests.
         plain, unverified, early: where credentials went over http, certificates were not looked at, and a 429 was
             asked again too early: (stream, endpoint) and how often, with what shows it.
     """
@@ -71,7 +69,6 @@ class RequestWatch:
         self.stream = stream
         self.unknown: list[str] = []
         self.unchecked: dict[str, str] = {}
-        self.tunnels: Counter[str] = Counter()
         self.endpoints: dict[tuple[str | None, str], Endpoint] = {}
         self.lists = Lists(MOST)
         self.failures: dict[int, Failure] = {}
@@ -139,23 +136,15 @@ class RequestWatch:
             self._last[going.stream] = (going.digest, now)
             self._fail(going, None)
 
-    def tunnelled(self, host: str) -> None:
-        """A proxy led to a host, and saw nothing of what went there."""
-        with self._lock:
-            self.tunnels[host] += 1
-
     # What it knows
 
-    def to_json(self, stream: str | None) -> dict[str, dict[str, Any]]:
-        """The requests of a stream by endpoint: ``StreamFacts.requests``."""
+    def to_json(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """The requests by stream ("": of none) and endpoint: ``StreamFacts.requests``."""
+        found: dict[str, dict[str, dict[str, Any]]] = {}
         with self._lock:
-            return {name: one.to_json() for (whose, name), one in self.endpoints.items() if whose == stream}
-
-    @property
-    def streams(self) -> list[str | None]:
-        """Whose requests were seen."""
-        with self._lock:
-            return list(dict.fromkeys(stream for stream, _name in self.endpoints))
+            for (stream, name), one in self.endpoints.items():
+                found.setdefault(stream or "", {})[name] = one.to_json()
+        return found
 
     # What was put round clients
 
@@ -237,7 +226,4 @@ class RequestWatch:
                 self._fail(going, None)
             elif told.whole and not told.failed:  # who asks again for what he has not got does not repeat himself
                 self._answered(going)
-                if told.rows is not None:
-                    endpoint = self.endpoints[going.stream, going.endpoint]
-                    endpoint.lists, endpoint.rows = endpoint.lists + 1, endpoint.rows + told.rows
                 self.lists.told(going.stream, going.endpoint, going.asked, going.paged, told)

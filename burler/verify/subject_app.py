@@ -43,7 +43,7 @@ from burler.verify.requests_check import check_requests
 from burler.verify.requests_clients import watch_client
 from burler.verify.requests_watch import RequestWatch
 from burler.verify.subject import RunEnd
-from burler.verify.subject_program import behave, requests_of
+from burler.verify.subject_program import behave
 
 _OBJECTS = 20_000
 _FLIPS = 10
@@ -147,7 +147,7 @@ class AppSubject:
         return RunEnd(
             how,
             result.exit_code,
-            requests=requests_of(watcher.requests),
+            requests=watcher.requests.to_json(),
             patches=watcher.patches,
             orders=watcher.orders,
             unchecked=unchecked,

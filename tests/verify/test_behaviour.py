@@ -213,12 +213,13 @@ def test_a_tap_that_cannot_discover_is_not_asked_to(tmp_path: Path):
 
 
 def test_a_run_that_failed_is_a_finding_and_one_that_was_cut_short_is_none(tmp_path: Path):
-    asked = {"catalog": CATALOG, "resume": False, "behaviour": False, "watch_requests": False}
+    asked = {"catalog": CATALOG, "resume": False, "behaviour": False}
     failed = verify(ProgramSubject(shop(tmp_path, "traceback").with_config(None)), Options(**asked))
     (message,) = [one.message for one in failed.findings if one.code == "P609"]
     assert "TypeError" in message
     cut = verify(ProgramSubject(shop(tmp_path)), Options(**asked, max_records=20))
     assert "P609" not in {one.code for one in cut.findings}
+    assert "requests of another program are not seen" in cut.unchecked["H702"]
 
 
 def test_each_rule_has_a_tap_that_breaks_it():

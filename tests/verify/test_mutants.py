@@ -13,15 +13,15 @@ import judging
 import mutate
 
 # What each needs of verify: the rest is left out, since it takes most of the time.
-ONE_RUN = ("--no-resume", "--no-behaviour", "--no-requests")
-RESUMED = ("--no-behaviour", "--no-requests")
+ONE_RUN = ("--no-resume", "--no-behaviour")
+RESUMED = ("--no-behaviour",)
 SAMPLE = {
     "early_bookmark": ONE_RUN,
     "strict_resume": RESUMED,
     "number_as_text": ONE_RUN,
     "stream_twice": ONE_RUN,
-    "page_limit_left_in": ("--no-resume", "--no-behaviour"),
-    "sigterm_ignored": ("--no-resume", "--no-requests", "--select", "P"),
+    "pages_overlap": ONE_RUN,
+    "sigterm_ignored": ("--no-resume", "--select", "P"),
 }
 
 

@@ -39,7 +39,7 @@ def test_a_tap_that_goes_by_properties_alone_is_verified_by_them(tmp_path: Path,
     tap = tmp_path / "tap.py"
     tap.write_text(TAP.replace("GIVEN", given.replace("args.nothing", "None")))
     subject = ProgramSubject(Program.of_command(f"{sys.executable} -S -E {tap}", folder=tmp_path))
-    verified = verify(subject, Options(behaviour=False, watch_requests=False))
+    verified = verify(subject, Options(behaviour=False))
     assert {one.code for one in verified.findings} == found
     rows = [one.rows for run in verified.runs for one in run.streams.values()]
     assert rows == ([] if given == "args.nothing" else [1])

@@ -7,15 +7,10 @@ from bugs import Bug
 _PAGE = '            yield answer["items"]\n'
 _RECORD = '        record = {field: value for field, value in row.items() if field in schema["properties"]}\n'
 _NOW = '    extracted = datetime.now(UTC).isoformat().replace("+00:00", "Z")\n'
-_SEND = "answer = self.session.get(self.base_url + path, params=params, timeout=self.timeout)\n"
 _VERSION = "    version = time.time_ns() // 1_000_000\n"
 _ACTIVATE = '    write({"type": "ACTIVATE_VERSION", "stream": "products", "version": version})\n'
 _PRODUCTS_SCHEMA = '    write_schema("products", chosen["products"])\n'
 _PRODUCTS_PAGES = '    for rows in shop.pages("/products"):\n'
-_LINES = """\
-    numbers = ",".join(str(order["id"]) for order in orders)
-    answer = shop.get("/order_lines", {"order_ids": numbers})
-"""
 
 
 def _changed(*lines: str) -> tuple[tuple[str, str], ...]:
@@ -31,17 +26,6 @@ ROW_BUGS = (
         "partial_page_dropped",
         "only full pages count: the last one is dropped",
         ((_PAGE, '            if len(answer["items"]) == PER_PAGE:\n    ' + _PAGE),),
-        subtle=True,
-    ),
-    Bug(
-        "page_limit_left_in",
-        "a limit of three pages, from a trial, is still in",
-        (
-            (
-                '            page = answer["next_page"]\n',
-                '            page = answer["next_page"] if page < 3 else None\n',
-            ),
-        ),
         subtle=True,
     ),
     Bug(
@@ -65,25 +49,6 @@ ROW_BUGS = (
         ),
         subtle=True,
     ),
-    Bug(
-        "each_request_twice",
-        "each request is sent once to look at its status, and once more for its rows",
-        ((_SEND, _SEND + " " * 16 + _SEND),),
-        subtle=True,
-    ),
-    Bug(
-        "request_per_order",
-        "the lines are asked for order by order",
-        (
-            (
-                _LINES,
-                '    each = [shop.get("/order_lines", {"order_ids": order["id"]}) for order in orders]\n'
-                '    answer = {"items": [line for one in each for line in one["items"]]}\n',
-            ),
-        ),
-        subtle=True,
-    ),
-    Bug("no_timeout", "requests wait for ever", ((", timeout=self.timeout)", ")"),), subtle=True),
     Bug(
         "number_as_text",
         "an amount is text",
