@@ -133,6 +133,9 @@ class StreamError(BurlerError):
         super().__init__(message)
         self.stream = stream
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StreamError, (self.stream, str(self))  # in another process it is no more than its text
+
 
 class BadRecordError(StreamError):
     """A row does not fit the stream's schema.

@@ -11,5 +11,5 @@ What to open for what:
     acknowledge  telling sources what is out, or what a target's state file confirms
     tail/        rounds of a run without an end
     command/     running any tap's command
-    remote/      a partition that runs elsewhere
+    remote       a partition that runs elsewhere
 """

@@ -105,6 +105,19 @@ class Ledger:
             put_entry(self.document, name, entry_of(state, name))
         return bool(changed)
 
+    def take_changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        """Take over what another program, which was given the state ``before``, has changed of it. Nothing is taken
+        away: it may have left streams out that it was not shown."""
+        for key, value in after.items():
+            earlier = before.get(key)
+            if key == "bookmarks" and isinstance(value, Mapping):
+                earlier = earlier if isinstance(earlier, Mapping) else {}
+                held = self.document.get(key)
+                bookmarks = self.document[key] = held if isinstance(held, dict) else {}
+                bookmarks.update((name, one) for name, one in value.items() if one != earlier.get(name))
+            elif key != "currently_syncing" and value != earlier:
+                self.document[key] = value
+
     def forget(self, streams: Collection[str]) -> None:
         """Take away what the state says of streams, but for the versions that targets have."""
         for name in streams:

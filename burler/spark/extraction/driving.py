@@ -25,19 +25,12 @@ from burler.singer.messages import ActivateVersion, Message, Schema
 from burler.spark.extraction.jobs import Result, Slots, TaskLost
 from burler.spark.extraction.saying import Saying
 from burler.spark.extraction.tasks import Done, Refused, Target
-from burler.spark.extraction.work import Work, with_syncing
+from burler.spark.extraction.work import Work
 
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.2
 _LAST_SECONDS = 2.0  # for results that are on their way when a run is told to stop
-
-
-@dataclass(slots=True)
-class _Open:
-    """A stream whose tasks run: how many have not ended."""
-
-    left: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +60,7 @@ class Extraction:
     on_progress: Callable[[int, int], object] | None = None
     _done: int = 0
     _known: int = 0
-    _open: dict[str, _Open] = field(default_factory=dict)
+    _left: dict[str, int] = field(default_factory=dict)  # tasks that have not ended, by stream
     _ended: set[str] = field(default_factory=set)
 
     def run(self) -> SyncResult:
@@ -98,12 +91,8 @@ class Extraction:
         finally:
             self.slots.close()
         self._say(now=True)
-        return SyncResult(
-            rows=dict(self.work.rows),
-            errors=dict(self.work.errors),
-            state=with_syncing(self.work.state, self._syncing()),
-            stopped_by=self.stopper.signal,
-        )
+        merge = self.work.merge
+        return SyncResult(dict(merge.rows), merge.errors, merge.state, self.stopper.signal)
 
     # ---- in the finder's thread -------------------------------------------------------------------------------
 
@@ -137,9 +126,8 @@ class Extraction:
         else:
             self._commit(name, result.value)
         self._tell(ended=1)
-        opened = self._open[stream]
-        opened.left -= 1
-        if not opened.left:
+        self._left[stream] -= 1
+        if not self._left[stream]:
             self._finish(stream)
         self._say()
 
@@ -148,7 +136,7 @@ class Extraction:
             error = result.error
             if not isinstance(error, BurlerError):
                 error = StreamError(stream, f"stream '{stream}': its parts can't be found: {short(error)}")
-            self.work.failed(stream, error)
+            self.work.merge.fail(stream, error)
             self._ended.add(stream)
             return
         for schema in self.work.schemas(stream):
@@ -157,7 +145,7 @@ class Extraction:
             self._say(now=True)
         tasks: Sequence[Any] = result.value
         logger.info("stream '%s': start (extract), %d task(s)", stream, len(tasks))
-        self._open[stream] = _Open(len(tasks))
+        self._left[stream] = len(tasks)
         self._tell(known=len(tasks))
         for name, make in tasks:
             self.slots.submit(name, make)
@@ -174,14 +162,13 @@ class Extraction:
         schemas, messages = self.work.finish(stream)
         if messages:
             self.lake.commit(_files_of(self.target, schemas, messages))
-        del self._open[stream]
         self._ended.add(stream)
 
     def _stop(self) -> None:
         """The run was told to end: what is done already counts, the rest comes with the next run."""
         self.slots.cancel()
         until = time.monotonic() + _LAST_SECONDS
-        while any(one.left for one in self._open.values()) and (left := until - time.monotonic()) > 0:
+        while any(self._left.values()) and (left := until - time.monotonic()) > 0:
             try:
                 result = self.slots.results.get(timeout=min(left, _LOOK_SECONDS))
             except queue.Empty:
@@ -191,19 +178,16 @@ class Extraction:
         logger.info("stopped: what was not done comes with the next run")
 
     def _say(self, *, now: bool = False) -> None:
-        self.saying.say(with_syncing(self.work.state, self._syncing()), now=now)
+        """A STATE; it names the first stream that has not come to its end, unless the settings say not to."""
+        merge, left = self.work.merge, (one for one in self.work.streams if one not in self._ended)
+        merge.note_syncing(next(left, None) if self.names_stream else None)
+        self.saying.say(merge.state, now=now)
 
     def _tell(self, *, ended: int = 0, known: int = 0) -> None:
         self._done += ended
         self._known += known
         if self.on_progress is not None:
             self.on_progress(self._done, self._known)
-
-    def _syncing(self) -> str | None:
-        """The first stream that has not come to its end."""
-        if not self.names_stream:
-            return None
-        return next((stream for stream in self.work.streams if stream not in self._ended), None)
 
 
 def _files_of(target: Target, schemas: Sequence[Schema], messages: Sequence[Message]) -> Any:

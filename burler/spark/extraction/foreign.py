@@ -5,7 +5,6 @@ Its catalog goes back to it as it came, with that one stream selected (``burler.
 
 from __future__ import annotations
 
-import copy
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from burler.config.secrets import hide_config, masked
-from burler.engine.remote import PartError, as_errors
-from burler.errors import MessageError
+from burler.engine.remote import Merge
+from burler.errors import MessageError, StreamError
 from burler.lake.writing.ingest import ingest
 from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.lake.writing.writer import LakeWriter
-from burler.singer import state as st
 from burler.singer.catalog import catalog_from_wire
 from burler.singer.messages import Message, Schema, State
 from burler.singer.select import apply_select, parse_select
@@ -119,20 +117,11 @@ class ExecWork:
         hide_config(dict(config or {}))
         self._tap, self._catalog = look(text, config, catalog, option="--exec")
         self._chosen, self._select, self._target = catalog is not None, select, target
-        self._begun: dict[str, Any] = copy.deepcopy(dict(state or {}))
-        self.state: dict[str, Any] = copy.deepcopy(self._begun)
-        st.set_currently_syncing(self.state, None)
-        self.rows: dict[str, int] = {}
-        self._errors: list[PartError] = []
-        self._failed: dict[str, BaseException] = {}
+        self._begun = dict(state or {})
+        self.merge = Merge(self._begun)
         self.streams = tuple(_selected(self._catalog, chosen=self._chosen, select=select, source=self._tap.source))
         if not self.streams:
             logger.warning("%s: no stream is selected. Select some in the catalog or with --select.", self._tap.source)
-
-    @property
-    def errors(self) -> dict[str, BaseException]:
-        """See ``Work.errors``."""
-        return {**as_errors(self._errors), **self._failed}
 
     def find(self, stream: str) -> list[Named]:
         """See ``Work.find``."""
@@ -152,47 +141,19 @@ class ExecWork:
 
     def add(self, name: Whole, end: ExecEnd) -> str:
         """See ``Work.add``."""
-        for stream, rows in end.rows.items():
-            self.rows[stream] = self.rows.get(stream, 0) + rows
+        self.merge.add_foreign(end.rows, self._begun, end.state)
         if end.error:
-            self._errors.append(PartError(name.stream, "", end.error))
-        if end.state is not None:
-            take_over(self.state, self._begun, end.state)
+            self.lost(name, end.error)
         how = "failed" if end.error else "done"
         return f"stream '{name.stream}': {how}, {rows_told(name.stream, end.rows)}, {end.seconds:.1f} s"
 
     def lost(self, name: Whole, reason: str) -> None:
         """See ``Work.lost``."""
-        self._errors.append(PartError(name.stream, "", reason))
-
-    def failed(self, stream: str, error: BaseException) -> None:
-        """See ``Work.failed``."""
-        self._failed[stream] = error
+        self.merge.fail(name.stream, StreamError(name.stream, f"stream '{name.stream}': {reason}"))
 
     def finish(self, stream: str) -> tuple[list[Schema], list[Message]]:
         """See ``Work.finish``: the tap has sent its own ACTIVATE_VERSION."""
         return [], []
-
-    def close(self) -> None:
-        """See ``Work.close``."""
-
-
-def take_over(state: dict[str, Any], begun: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Put into a state what a tap's run of one stream has changed. Nothing is taken away: a tap that was shown one
-    stream may have left the others out of its state."""
-    for key, value in after.items():
-        before = begun.get(key)
-        if key == "currently_syncing" or value == before:
-            continue
-        if key == "bookmarks" and isinstance(value, Mapping):
-            earlier = before if isinstance(before, Mapping) else {}
-            held = state.get("bookmarks")
-            bookmarks = state["bookmarks"] = held if isinstance(held, dict) else {}
-            for stream, entry in value.items():
-                if entry != earlier.get(stream):
-                    bookmarks[stream] = copy.deepcopy(entry)
-        else:
-            state[key] = copy.deepcopy(value)
 
 
 def _selected(wire: Mapping[str, Any], *, chosen: bool, select: str | None, source: str) -> Iterator[str]:

@@ -80,7 +80,7 @@ class PartTask:
             select=self.select,
             state=self.state,
             sink=sink,
-            settings=self.target.settings,
+            settings=lambda _own: self.target.settings,
         )
         return Done(end, tuple(sink.files))
 

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from burler.appref import AppRef
 from burler.engine.remote import Merge, Part, PartEnd, Planning
-from burler.singer import state as st
 from burler.singer.messages import Message, Schema
 from burler.spark.extraction.tasks import PartTask, Target, Task
 
@@ -20,22 +19,11 @@ class Work(Protocol):
 
     Attributes:
         streams: in the order of a local run.
-        state: what is safe to say now, of what was committed.
+        merge: what was committed, the state that covers it, and what failed.
     """
 
     streams: tuple[str, ...]
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The state that covers what is committed."""
-
-    @property
-    def rows(self) -> dict[str, int]:
-        """Rows of each stream that were committed."""
-
-    @property
-    def errors(self) -> dict[str, BaseException]:
-        """The error of each stream that has one."""
+    merge: Merge
 
     def find(self, stream: str) -> list[Named]:
         """The tasks of a stream; called in a thread of its own.
@@ -56,9 +44,6 @@ class Work(Protocol):
     def lost(self, name: Any, reason: str) -> None:
         """A task has come to nothing."""
 
-    def failed(self, stream: str, error: BaseException) -> None:
-        """A stream could not begin."""
-
     def finish(self, stream: str) -> tuple[list[Schema], list[Message]]:
         """All tasks of a stream have ended: messages that must be committed before ``state`` is said, and the schemas
         that they need."""
@@ -72,25 +57,9 @@ class AppWork:
     ) -> None:
         self._ref, self._planning, self._target = ref, planning, target
         self._given = {"config": config, "catalog": catalog, "select": select}
-        self._merge = Merge(planning.state)
         self._parts: dict[str, list[Part]] = {}
-        self._errors: dict[str, BaseException] = {}
+        self.merge = Merge(planning.state)
         self.streams = planning.streams
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """See ``Work.state``."""
-        return self._merge.state
-
-    @property
-    def rows(self) -> dict[str, int]:
-        """See ``Work.rows``."""
-        return self._merge.rows
-
-    @property
-    def errors(self) -> dict[str, BaseException]:
-        """See ``Work.errors``."""
-        return {**self._merge.errors, **self._errors}
 
     def find(self, stream: str) -> list[Named]:
         """See ``Work.find``."""
@@ -109,26 +78,22 @@ class AppWork:
     def begin(self, stream: str) -> bool:
         """See ``Work.begin``."""
         parts = self._parts[stream]
-        return bool(parts) and self._merge.begin(parts[0].shared.family, self._planning.state)
+        return bool(parts) and self.merge.begin(parts[0].shared.family, self._planning.state)
 
     def add(self, name: Part, end: PartEnd) -> str:
         """See ``Work.add``."""
-        self._merge.add(end)
+        self.merge.add(end)
         how = "failed" if end.errors else "done"
         rows = rows_told(name.stream, end.rows)
         return f"stream '{name.stream}': {name.where or 'all of it'}: {how}, {rows}, {end.seconds:.1f} s"
 
     def lost(self, name: Part, reason: str) -> None:
         """See ``Work.lost``."""
-        self._merge.lost(name, reason)
-
-    def failed(self, stream: str, error: BaseException) -> None:
-        """See ``Work.failed``."""
-        self._errors[stream] = error
+        self.merge.lost(name, reason)
 
     def finish(self, stream: str) -> tuple[list[Schema], list[Message]]:
         """See ``Work.finish``."""
-        messages = self._merge.finish(stream)
+        messages = self.merge.finish(stream)
         wanted = {message.stream for message in messages}
         return [one for one in self._planning.schemas(stream) if one.stream in wanted], list(messages)
 
@@ -137,10 +102,3 @@ def rows_told(stream: str, rows: Mapping[str, int]) -> str:
     """How many rows a task of ``stream`` brought, and of which other streams (children come with their parent)."""
     others = [f"{count} of '{name}'" for name, count in rows.items() if name != stream]
     return ", ".join([f"{rows.get(stream, 0)} row(s)", *others])
-
-
-def with_syncing(state: dict[str, Any], stream: str | None) -> dict[str, Any]:
-    """A copy of a state that says which stream a run is in."""
-    said = dict(state)
-    st.set_currently_syncing(said, stream)
-    return said

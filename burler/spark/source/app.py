@@ -15,10 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from burler.appref import AppRef
-from burler.declare.app import App
 from burler.engine.remote import Part, PartEnd, run_part
 from burler.engine.run.signals import Stopper
-from burler.engine.session import open_session
 from burler.errors import BatchError, BurlerError, StreamError
 from burler.logs import place_of_error, short
 from burler.settings import Settings
@@ -55,7 +53,10 @@ class AppWork:
             BurlerError: the part failed; see ``run_part``.
         """
         app, config = load(self.ref), dict(self.config or {})
-        settings = _settings(app, config)
+
+        def settings(own: Settings) -> Settings:
+            """Pages as large as batches: each has its cost, and nothing waits for the rows of one alone."""
+            return own if "page_max_rows" in config else replace(own, page_max_rows=_MOST_ROWS)
 
         def run(sink: ColumnsSink, stopper: Stopper) -> PartEnd:
             return run_part(
@@ -72,15 +73,8 @@ class AppWork:
         end = yield from _pulled(run, declared)
         if end.errors:
             failed = end.errors[0]
-            where = f" ({failed.where})" if failed.where and failed.where not in failed.text else ""
-            raise StreamError(failed.stream, f"{failed.to_error()}{where}")
-
-
-def _settings(app: App, config: Mapping[str, Any]) -> Settings:
-    """The tap's, with pages as large as batches: each has its cost, and nothing waits for the rows of one alone."""
-    session, settings = open_session(app, config)
-    session.close()
-    return settings if "page_max_rows" in config else replace(settings, page_max_rows=_MOST_ROWS)
+            text = str(failed.error)
+            raise StreamError(failed.stream, f"{text} ({failed.where})" if failed.where not in text else text)
 
 
 class _Enough(Exception):
