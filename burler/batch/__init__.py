@@ -4,7 +4,6 @@ What to open for what:
 
     message, allowed                  messages as they come; what a message may name
     readers, column_readers           the rows of a message; those of files with columns, by the stream's schema
-    urls                              opening what a message names
     encoders, csv_options             rows into files of each format; what may be set of CSV
     rolling                           when files end; which are open; STATEs that wait for them (the lake's as well)
     writer, exports, names            rows into files and messages; files of an author's own; names of files

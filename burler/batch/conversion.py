@@ -112,6 +112,6 @@ def _rewritten(reading: BatchReading, writer: BatchWriter) -> Iterator[int]:
                 writer.rows(batch.stream, page.lines, page.count, batch.time_extracted, batch.version)
             except BatchError as error:
                 fact = str(error).removeprefix(f"stream '{batch.stream}': ")
-                raise reading.failure(number, f"row {row + error.rows_taken + 1:,}: {fact}") from None
+                raise reading.failure(number, f": row {row + error.rows_taken + 1:,}: {fact}") from None
             yield page.count
             row += page.count

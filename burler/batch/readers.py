@@ -14,6 +14,7 @@ import io
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import starmap
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
@@ -25,15 +26,19 @@ from burler.batch.allowed import Allowed
 from burler.batch.csv_options import reading_options
 from burler.batch.encoders import columnar_layout
 from burler.batch.message import AGAIN, batch_of, with_keys
-from burler.batch.urls import open_url, shown, size_of_url
 from burler.batch_config import CODECS, FORMATS
-from burler.errors import BatchError, BurlerError, MessageError, MissingExtra
+from burler.errors import BatchError, BurlerError, ConfigError, MessageError, MissingExtra
 from burler.extras import require
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.jsonl import json_lines
 from burler.formats.names import HEAD_BYTES, kind_of
+from burler.localfile import Cures
 from burler.singer.messages import Batch, Schema, encode, parse_line
+from burler.storage import location
+from burler.storage.location import Words
+from burler.storage.reading import open_file, unread
+from burler.storage.web import ReadFault
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_WORDS = Words("a batch file's URL", "the storage options", "reading batch files", Cures(refused=""), wrong=ConfigError)
 _CURES = {
     "quote": "Where quotes are letters like others, the message says 'quote_char': null.",
     "encoding": "Write the file in UTF-8.",
@@ -96,34 +102,21 @@ def read(
     except MessageError as error:
         raise BatchError(f"{where}{error}") from None
     plain = with_keys(schema.schema, schema.key_properties) if isinstance(schema, Schema) else schema
-    return BatchReading(batch, plain, options=options, allowed=Allowed.of(allow), where=where, warn=warn)
+    return BatchReading(batch, plain, options or {}, Allowed.of(allow), where, warn)
 
 
+@dataclass(eq=False, repr=False)
 class BatchReading:
-    """The rows of a BATCH. Each call of ``pages``, ``rows`` or ``arrow`` reads the files anew, a page in memory at a
-    time.
+    """The rows of a BATCH; see ``read``. Each call of ``pages``, ``rows`` or ``arrow`` reads the files anew, a page in
+    memory at a time."""
 
-    Attributes:
-        batch: the message.
-    """
-
-    def __init__(
-        self,
-        batch: Batch,
-        schema: Mapping[str, Any] | None,
-        *,
-        options: Mapping[str, Any] | None,
-        allowed: Allowed,
-        where: str,
-        warn: Callable[[str], object],
-    ) -> None:
-        self.batch = batch
-        self._schema = schema
-        self._options = options
-        self._allowed = allowed
-        self._where = where
-        self._warn = warn
-        self._warned: set[str] = set()
+    batch: Batch
+    schema: Mapping[str, Any] | None
+    options: Mapping[str, Any]
+    allowed: Allowed
+    where: str
+    warn: Callable[[str], object]
+    _warned: set[str] = field(default_factory=set)
 
     def pages(self) -> Iterator[Page]:
         """Yield rows as ``(lines, count)``: complete lines, a JSON object in each; those of JSON lines as they stand in
@@ -138,7 +131,7 @@ class BatchReading:
 
     def file_pages(self, number: int) -> Iterator[Page]:
         """Yield the pages of one file of the manifest, counted from 0."""
-        with self._about(number), self._opened(number) as raw:
+        with self._opened(number) as raw:
             rows = 0
             for page in self._pages(raw):
                 rows += page.count
@@ -163,10 +156,10 @@ class BatchReading:
         Raises:
             BatchError: see ``pages``; or a value that its column can't hold.
         """
-        schema = self._schema if schema is None else schema
+        schema = self.schema if schema is None else schema
         if schema is None:
             raise BatchError(
-                f"{self._where}stream '{self.batch.stream}': columns need the stream's schema. "
+                f"{self.where}stream '{self.batch.stream}': columns need the stream's schema. "
                 "Give it: burler.batch.read(message, schema)"
             )
         require("pyarrow", extra="batch", needed_for="columns of batch files")
@@ -189,10 +182,10 @@ class BatchReading:
         """
         from burler.batch.column_readers import columnar_batches, own_batches
 
-        with self._about(number), self._opened(number) as raw:
+        with self._opened(number) as raw:
             rows = 0
             if self.batch.format in CODECS:
-                found = columnar_batches(raw, self.batch.format, schema or self._schema or {}, layout, self._warn_once)
+                found = columnar_batches(raw, self.batch.format, schema or self.schema or {}, layout, self._warn_once)
             else:
                 found = own_batches(layout, self._pages(raw))
             for batch in found:
@@ -202,21 +195,21 @@ class BatchReading:
 
     @contextlib.contextmanager
     def _opened(self, number: int) -> Iterator[IO[bytes]]:
-        """A file, of the size that the message says."""
-        url = self.batch.manifest[number]
-        if self.batch.file_stats is not None:
-            stated, there = self.batch.file_stats[number][1], size_of_url(url, self._options, self._allowed)
-            if there is not None and there != stated:
-                raise BatchError(
-                    f"it has {there:,} bytes where the message says {stated:,}. It is broken off, or was replaced "
-                    f"after the message. {AGAIN}"
-                )
-        with contextlib.closing(open_url(url, self._options, self._allowed)) as raw:
-            yield raw
+        """A file, of the size that the message says. Errors from here on name the message and the file."""
+        with self._about(number):
+            raw, there = open_file(self.batch.manifest[number], self.options, self.allowed, _WORDS)
+            with raw:
+                stated = there if self.batch.file_stats is None else self.batch.file_stats[number][1]
+                if there not in (None, stated):
+                    raise BatchError(
+                        f"it has {there:,} bytes where the message says {stated:,}. It is broken off, or was replaced "
+                        f"after the message. {AGAIN}"
+                    )
+                yield raw
 
     def _pages(self, raw: IO[bytes]) -> Iterator[Page]:
         """The rows of a file as they come: those before a broken one are given."""
-        batch, schema = self.batch, self._schema
+        batch, schema = self.batch, self.schema
         if batch.format == "jsonl":
             return starmap(Page, json_lines(Decompressed(raw, self._packing(raw))))
         if batch.format not in FORMATS:
@@ -254,7 +247,6 @@ class BatchReading:
 
     @contextlib.contextmanager
     def _about(self, number: int) -> Iterator[None]:
-        """Errors from here on name the message and the file."""
         try:
             yield
         except MissingExtra:
@@ -265,31 +257,50 @@ class BatchReading:
                 fact = f"{error.fact}, and the message says {self.batch.format}, {packed}. Correct the message."
             else:
                 fact = f"{error} {_CURES.get(error.kind, '')}".rstrip()
-            raise self.failure(number, fact) from None
+            raise self.failure(number, f": {fact}") from None
         except BurlerError as error:
-            raise self.failure(number, str(error)) from None
-        except OSError as error:
-            raise self.failure(number, f"it can't be read: {error.strerror or type(error).__name__}") from None
+            fact = str(error).removeprefix(f"stream '{self.batch.stream}': ").removeprefix("stream '': ")
+            raise self.failure(number, f": {fact}") from None
+        except Exception as error:  # stores have errors of many kinds
+            fact, cure = unread(error, _WORDS.options)
+            if fact == "is not there":
+                cure = f"Is it the path as this machine sees it, and was the file not cleaned away? {AGAIN}"
+            elif isinstance(error, ReadFault):
+                cure = cure or _cure_of_status(error)
+            raise self.failure(number, f" {fact}." + (f"\n  {cure}" if cure else "")) from None
 
     def failure(self, number: int, fact: str) -> BatchError:
-        """An error about a file of the manifest, counted from 0."""
-        stream = self.batch.stream
-        fact = fact.removeprefix(f"stream '{stream}': ").removeprefix("stream '': ")
-        name = f"batch file '{shown(self.batch.manifest[number])}'"
-        fact = fact if fact.startswith(name) else f"{name}: {fact}"
-        return BatchError(f"{self._where}stream '{stream}': {fact}")
+        """An error about a file of the manifest, counted from 0. ``fact``: what follows its name."""
+        name = f"batch file '{_shown(self.batch.manifest[number])}'"
+        return BatchError(f"{self.where}stream '{self.batch.stream}': {name}{fact}")
 
     def _warn_once(self, fact: str) -> None:
         if fact not in self._warned:
             self._warned.add(fact)
-            self._warn(f"{self._where}stream '{self.batch.stream}': {fact}")
+            self.warn(f"{self.where}stream '{self.batch.stream}': {fact}")
 
 
 def uncounted(batch: Batch) -> tuple[str, ...]:
     """The files of a message of which nothing says how much they hold: plain text without ``file_stats``. Where such a
     file is cut off at a line end, nobody sees it."""
     tells = batch.format in CODECS or batch.compression or batch.file_stats or _is_counted_by_size(batch)
-    return () if tells else tuple(shown(url) for url in batch.manifest)
+    return () if tells else tuple(map(_shown, batch.manifest))
+
+
+def _shown(url: str) -> str:
+    """A URL as people may see it: without what stands behind ``?`` in those of other machines, which may be a
+    signature, and without passwords."""
+    return location.shown(url.partition("?")[0] if "://" in url and not url.lower().startswith("file:") else url)
+
+
+def _cure_of_status(fault: ReadFault) -> str:
+    if fault.status in (404, 410):
+        return f"Is the URL right, and was the file not cleaned away? {AGAIN}"
+    if fault.status in (401, 403) and fault.is_stranger:
+        return "The headers of the storage options go to the first server of --allow alone, and this is another one."
+    if fault.status in (400, 401, 403):
+        return f"A signed URL holds for a time only: sign for longer (batch_config.presign_seconds). {AGAIN}"
+    return ""
 
 
 def _is_counted_by_size(batch: Batch) -> bool:

@@ -14,8 +14,8 @@ import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 from urllib.parse import unquote, urlsplit
@@ -42,7 +42,7 @@ from burler.pages import JsonPage, Origin, from_file
 from burler.records.columns.demands import check_names
 from burler.storage import location
 from burler.storage.location import Words, local_path
-from burler.storage.reading import open_file, size_of_file
+from burler.storage.reading import open_file
 
 logger = logging.getLogger("burler")
 
@@ -347,8 +347,8 @@ def checked(files: BatchFiles) -> list[SourceFile]:
 
 
 def _checked(files: BatchFiles, url: str, size: int | None) -> SourceFile:
-    with named(shown_url(url), _CURES), _opened(files, url) as raw:
-        said: dict[str, Any] = {"size_bytes": size_of_file(url, files.storage_options, OWN, _WORDS)}
+    with _opened(files, url) as (raw, size_bytes):
+        said: dict[str, Any] = {"size_bytes": size_bytes}
         if files.format in CODECS:
             said |= _of_columns(files, raw)
         else:
@@ -360,9 +360,13 @@ def _checked(files: BatchFiles, url: str, size: int | None) -> SourceFile:
     return SourceFile(url, **{"rows": size, **said})
 
 
-def _opened(files: BatchFiles, url: str) -> BinaryIO:
-    errors = partial(named, shown_url(url), _CURES)
-    return open_file(url, files.storage_options, OWN, _WORDS, errors, piece_bytes=_STEP_BYTES)
+@contextmanager
+def _opened(files: BatchFiles, url: str) -> Iterator[tuple[BinaryIO, int | None]]:
+    """A file, and how many bytes it has as it is stored. What goes wrong names it."""
+    with named(shown_url(url), _CURES):
+        raw, size_bytes = open_file(url, files.storage_options, OWN, _WORDS, piece_bytes=_STEP_BYTES)
+        with raw:
+            yield raw, size_bytes
 
 
 def _check_compression(files: BatchFiles, first: bytes) -> None:
@@ -491,7 +495,7 @@ def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) 
         FileError: it is broken; rows before the place were given.
     """
     name, is_columns, before = shown_url(file.url), files.format in CODECS, 0
-    with named(name, _CURES), _opened(files, file.url) as stored:
+    with _opened(files, file.url) as (stored, _):
         source: Any = stored
         if not is_columns or files.compression is not None or not stored.seekable():
             source = Decompressed(stored, files.compression, limit_bytes=_MOST_UNPACKED_BYTES)

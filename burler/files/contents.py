@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -28,7 +27,7 @@ from burler.records.columns.demands import check_names
 from burler.records.columns.from_csv import narrowing
 from burler.storage.find import File
 from burler.storage.location import printable, shown
-from burler.storage.reading import CountedFile, unread
+from burler.storage.reading import unread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,8 +116,7 @@ class Contents:
         """
         options, name = self._options, str(file)
         packing, kind = options.packing(file.label), options.holds(file.label)
-        errors = partial(named, name, _CURES, may_be_gone=True)
-        with errors(), CountedFile(file.store.open(file.path, "rb"), errors) as stored:
+        with named(name, _CURES, may_be_gone=True), file.store.open(file.path, "rb") as stored:
             if packing == "zip":
                 yield from self._zipped(stored, file, name)
                 return
@@ -128,12 +126,10 @@ class Contents:
             with source:
                 yield from self._content(kind, source, name, file, file.label)
 
-    def _zipped(self, stored: CountedFile, file: File, name: str) -> Iterator[Any]:
+    def _zipped(self, stored: BinaryIO, file: File, name: str) -> Iterator[Any]:
         options = self._options
         try:
-            for member, opened in members(
-                cast(BinaryIO, stored), options.is_wanted, limit_bytes=options.max_unpacked_bytes
-            ):
+            for member, opened in members(stored, options.is_wanted, limit_bytes=options.max_unpacked_bytes):
                 whole, kind = f"{name}/{member}", options.holds(member)
                 if kind is None:
                     raise FileError(f"file '{whole}': its name does not say what it holds; say it with format=.")

@@ -8,8 +8,7 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -23,10 +22,7 @@ from burler.storage.faults import (
     said,
 )
 from burler.storage.location import Words, hide_options, local_path
-from burler.storage.web import Gate, ReadFault, Refused, WebFile, size_of
-
-Errors = Callable[[], AbstractContextManager[None]]
-"""Makes whatever goes wrong within it an error that names the file."""
+from burler.storage.web import Gate, ReadFault, Refused, WebFile
 
 _WEB = ("http", "https")
 _PIECE_BYTES = 1 << 20
@@ -35,11 +31,11 @@ _BLOCK_BYTES = 4 << 20
 
 
 class CountedFile(io.RawIOBase):
-    """A file as its store gives it, whose errors name it. Fewer bytes than it is known to have are an error."""
+    """A file as its store gives it. Fewer bytes than it is known to have are an error."""
 
-    def __init__(self, file: Any, errors: Errors, size_bytes: int | None = None) -> None:
+    def __init__(self, file: Any, size_bytes: int | None) -> None:
         super().__init__()
-        self._file, self._errors, self._size = file, errors, size_bytes
+        self._file, self._size = file, size_bytes
 
     def readable(self) -> bool:
         """True."""
@@ -50,7 +46,7 @@ class CountedFile(io.RawIOBase):
         return bool(self._file.seekable())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place. One before the beginning is an OSError, by which zipfile knows a short file."""
+        """Go to a place."""
         return int(self._file.seek(offset, whence))
 
     def tell(self) -> int:
@@ -59,12 +55,9 @@ class CountedFile(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         """At most so many bytes; b"" at the end."""
-        with self._errors():
-            piece: bytes = self._file.read(size)
-            if not piece and size and self._size is not None and self.tell() < self._size:
-                raise ReadFault(
-                    f"ends after {self.tell():,} of {self._size:,} bytes", "Was it changed while it was read?"
-                )
+        piece: bytes = self._file.read(size)
+        if not piece and size and self._size is not None and self.tell() < self._size:
+            raise ReadFault(f"ends after {self.tell():,} of {self._size:,} bytes", "Was it changed while it was read?")
         return piece
 
     def readinto(self, buffer: Any) -> int:
@@ -81,47 +74,37 @@ class CountedFile(io.RawIOBase):
 
 
 def open_file(
-    url: str,
-    options: Mapping[str, Any],
-    gate: Gate,
-    words: Words,
-    errors: Errors,
-    *,
-    piece_bytes: int = _PIECE_BYTES,
-) -> BinaryIO:
-    """A file for reading its bytes as they are stored, from the beginning. Close it after use.
+    url: str, options: Mapping[str, Any], gate: Gate, words: Words, *, piece_bytes: int = _PIECE_BYTES
+) -> tuple[BinaryIO, int | None]:
+    """A file for reading its bytes as they are stored, from the beginning, and how many these are; None where nobody
+    says. Close it after use.
 
     Files of this machine and of stores can be read from any place (``seek``), those of web servers once, in order.
 
     Args:
-        url: ``file:``, ``http:``, ``https:``, any that fsspec knows, or an absolute path.
-        options: for the store's library: keys, endpoints. Of web servers ``headers`` alone, and these for one origin.
+        url: ``file:``, ``http:``, ``https:``, any that fsspec knows, or an absolute path. The path of a ``file:`` URL
+            is taken as it is written, and percent-decoded where there is no such file: readers and writers disagree.
+        options: for the store's library: keys, endpoints. Of web servers ``headers`` alone, and these for one origin
+            (see ``Gate.is_home``).
         piece_bytes: so much is read at once, at the least.
 
     Raises:
-        What ``errors`` makes of it; so does reading later on.
+        ReadFault: it may not be read, or its server does not give it. MissingExtra: the store's package is not
+        installed. And what the store raises; reading later on does so as well.
     """
-    with errors():
-        scheme = _scheme(url, options)
-        if scheme == "file":
-            path, found = _local(url, gate)
-            file: Any = open(path, "rb", buffering=0)  # noqa: SIM115
-            size: int | None = found.st_size
-        elif scheme in _WEB:
-            file, size = WebFile(url, _headers(options), gate), None  # it counts by itself
-        else:
-            store, place, size = _stored(url, options, gate, words)
-            file = store.open(place, "rb", block_size=_BLOCK_BYTES)
-        return cast(BinaryIO, io.BufferedReader(CountedFile(file, errors, size), piece_bytes))
-
-
-def size_of_file(url: str, options: Mapping[str, Any], gate: Gate, words: Words) -> int | None:
-    """How many bytes a file has as it is stored, without reading it; None where nobody says. Errors go through as they
-    come."""
     scheme = _scheme(url, options)
+    file: Any
+    size: int | None
     if scheme == "file":
-        return _local(url, gate)[1].st_size
-    return size_of(url, _headers(options), gate) if scheme in _WEB else _stored(url, options, gate, words)[2]
+        path, found = _local(url, gate)
+        file, size = CountedFile(open(path, "rb", buffering=0), found.st_size), found.st_size  # noqa: SIM115
+    elif scheme in _WEB:
+        file = WebFile(url, _headers(options), gate)
+        size = file.size_bytes
+    else:
+        store, place, size = _stored(url, options, gate, words)
+        file = CountedFile(store.open(place, "rb", block_size=_BLOCK_BYTES), size)
+    return cast(BinaryIO, io.BufferedReader(file, piece_bytes)), size
 
 
 def unread(error: Exception, options: str) -> tuple[str, str]:

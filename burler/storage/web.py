@@ -5,7 +5,6 @@ addresses may be asked, and who may see the headers.
 from __future__ import annotations
 
 import io
-import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -67,11 +66,11 @@ _TRIES = 3
 _MOST_REDIRECTS = 10
 _WAIT_SECONDS = 0.5
 _PASSING = frozenset({429, 500, 502, 503, 504})
-_TOTAL = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
 
 
 class WebFile(io.RawIOBase):
-    """The body of a GET, as the server stores it: not unpacked. It can be read once.
+    """The body of a GET, as the server stores it: not unpacked. It can be read once. ``size_bytes``: as the server
+    says; None where it does not.
 
     Args:
         headers: for the one origin that may see them (see ``Gate.is_home``).
@@ -85,7 +84,7 @@ class WebFile(io.RawIOBase):
         self._count = 0
         self._response = _asked(url, headers, gate)
         length = self._response.headers.get("Content-Length", "")
-        self._size = int(length) if length.isdigit() else None
+        self.size_bytes = int(length) if length.isdigit() else None
 
     def tell(self) -> int:
         """How many bytes have come."""
@@ -98,7 +97,7 @@ class WebFile(io.RawIOBase):
         except Exception as error:  # urllib3, ssl, socket: all are a connection that broke
             raise self._cut(said(error)) from None
         self._count += len(piece)
-        if not piece and size and self._size is not None and self._count < self._size:
+        if not piece and size and self.size_bytes is not None and self._count < self.size_bytes:
             raise self._cut("the connection was closed")
         return piece
 
@@ -109,45 +108,24 @@ class WebFile(io.RawIOBase):
         super().close()
 
     def _cut(self, fact: str) -> ReadFault:
-        of = "" if self._size is None else f" of {self._size:,}"
+        of = "" if self.size_bytes is None else f" of {self.size_bytes:,}"
         return ReadFault(f"broke off after {self._count:,}{of} bytes: {fact}", "Run again.")
 
 
-def size_of(url: str, headers: Mapping[str, str], gate: Gate) -> int | None:
-    """The size of a file by a GET for its first byte: a URL that is signed for GET is good for nothing else.
-
-    Raises:
-        ReadFault: see ``WebFile``.
-    """
-    with _asked(url, headers, gate, {"Range": "bytes=0-0"}) as response:
-        if response.status_code == 200:
-            length = response.headers.get("Content-Length", "")
-            return int(length) if length.isdigit() else None
-        total = _TOTAL.fullmatch(response.headers.get("Content-Range", ""))
-        return int(total[1]) if total else None
-
-
-def _asked(
-    url: str, headers: Mapping[str, str], gate: Gate, more: Mapping[str, str] | None = None
-) -> requests.Response:
-    """A reply with a body; a server that is busy is asked again.
-
-    Args:
-        more: headers that every server may see.
-    """
+def _asked(url: str, headers: Mapping[str, str], gate: Gate) -> requests.Response:
+    """A reply with a body; a server that is busy is asked again."""
     import requests
 
-    good = (200, 206, 416) if more else (200,)
     for tried in range(1, _TRIES + 1):
         try:
-            response = _followed(url, headers, gate, {**(more or {}), "Accept-Encoding": "identity"})
+            response = _followed(url, headers, gate)
         except (requests.ConnectionError, requests.Timeout) as error:
             fact = f"can't be read: no answer from its server ({_reason(error)})"
             cure = "Is the host the right one, and reachable from here? If it is, run again."
         except (requests.RequestException, ValueError) as error:
             raise ReadFault(f"can't be read: {said(error)}") from None
         else:
-            if response.status_code in good:
+            if response.status_code == 200:
                 return response
             fact = f"can't be read: its server answers {response.status_code} {response.reason}".rstrip()
             cure = "Run again."
@@ -160,7 +138,7 @@ def _asked(
     raise ReadFault(fact, cure)
 
 
-def _followed(url: str, headers: Mapping[str, str], gate: Gate, more: Mapping[str, str]) -> requests.Response:
+def _followed(url: str, headers: Mapping[str, str], gate: Gate) -> requests.Response:
     """The reply at the end of all redirects. Each address is looked at before it is asked, and sees the headers only if
     they are meant for it."""
     import requests
@@ -175,7 +153,7 @@ def _followed(url: str, headers: Mapping[str, str], gate: Gate, more: Mapping[st
                     gate.check_headers(url)
                 response = session.get(
                     url,
-                    headers={**(headers if gate.is_home(url, first) else {}), **more},
+                    headers={**(headers if gate.is_home(url, first) else {}), "Accept-Encoding": "identity"},
                     # As the URL says, and nothing more: a password for this host in ~/.netrc would void a signature.
                     auth=lambda request: request,
                     timeout=_TIMEOUT,
