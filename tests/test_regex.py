@@ -288,7 +288,7 @@ def within(seconds: float) -> Iterator[None]:
 
 SHORT = {
     "batch.csv_options._LIKE_A_VALUE": "what a config says of CSV",
-    "batch.names.NAME": "names of files",
+    "batch.storage.NAME": "names of files",
     "storage.location._SCHEME": "addresses of a config",
     "records.columns.exact._STRING": "rows that are JSON: no text of them begins with a backslash",
     "lake.clean._TEXT": "rows that are JSON: no text of them begins with a backslash",

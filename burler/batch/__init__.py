@@ -6,8 +6,8 @@ What to open for what:
     readers, column_readers           the rows of a message; those of files with columns, by the stream's schema
     encoders, csv_options             rows into files of each format; what may be set of CSV
     rolling                           when files end; which are open; STATEs that wait for them (the lake's as well)
-    writer, exports, names            rows into files and messages; files of an author's own; names of files
-    storage                           where files lie
+    writer                            rows into files and messages
+    storage                           where files lie, and their names; files of an author's own
     packing, expansion, conversion, cleaning  the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``
     source_files, source_intake       files that the source made; whether they are passed on
 """
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from burler.batch.cleaning import prune
     from burler.batch.conversion import convert
     from burler.batch.expansion import expand
-    from burler.batch.exports import ExportFiles
     from burler.batch.message import message_schema
     from burler.batch.packing import pack
     from burler.batch.readers import BatchReading as BatchReading
     from burler.batch.readers import read
     from burler.batch.source_files import BatchFiles as BatchFiles
+    from burler.batch.storage import ExportFiles
 
 __all__ = ["ExportFiles", "convert", "expand", "message_schema", "pack", "prune", "read"]
 
@@ -37,7 +37,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
         {
             "BatchFiles": "source_files",
             "BatchReading": "readers",
-            "ExportFiles": "exports",
+            "ExportFiles": "storage",
             "read": "readers",
             "expand": "expansion",
             "pack": "packing",

@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from burler.batch.names import is_ours
-from burler.batch.storage import WORDS, check_prefix, locate
+from burler.batch.storage import WORDS, check_prefix, is_ours, locate
 from burler.errors import ConfigError, UsageError
 from burler.storage import open_location
 from burler.storage.base import UNKNOWN_TIME, StoredFile, is_hidden

@@ -16,6 +16,7 @@ from burler.formats import FormatError
 from burler.formats.compression import compressor
 from burler.records.columns.from_csv import columns_of
 from burler.records.columns.to_csv import CsvLayout
+from burler.singer.messages import Schema
 
 if TYPE_CHECKING:
     from burler.formats.columnar import Writer
@@ -27,35 +28,12 @@ Write = Callable[[bytes | bytearray | memoryview], object]
 _OTHER_FORMAT = ", or take another format: batch_config.encoding.format 'jsonl' holds any row"
 
 
-class PackedText:
-    """A file that is compressed as a whole, or not at all.
-
-    Raises:
-        FormatError: see ``compressor``.
-    """
-
-    def __init__(self, write: Write, compression: str | None, level: int | None = None) -> None:
-        self._write, self._compressor = write, compressor(compression, level)
-
-    def add(self, data: bytes | bytearray | memoryview, /) -> None:
-        """Append bytes. The buffer is free once this returns."""
-        if ready := self._compressor.compress(data):
-            self._write(ready)
-
-    def finish(self) -> None:
-        """The end of the file."""
-        if rest := self._compressor.flush():
-            self._write(rest)
-
-    def abandon(self) -> None:
-        """Nothing is held."""
-
-
 class Layout:
     """What a format makes of a stream's schema: once for each SCHEMA, kept from file to file.
 
     Attributes:
         encoding: of the files.
+        keys: the key of the rows.
         arrow_schema: their columns; None for formats of text.
         parts: makes of rows (one JSON object a line, nothing around it) and their number what a file takes. A
             ``BatchError`` is a value that its column can't hold; then none of these rows is taken.
@@ -70,10 +48,15 @@ class Layout:
     parts: Callable[[bytes | bytearray | memoryview, int], Iterable[Any]]
     remarks: Callable[[], list[str]]
 
-    def __init__(self, encoding: Encoding, schema: Mapping[str, Any], stream: str) -> None:
-        self.encoding = encoding
+    def __init__(self, encoding: Encoding, message: Schema) -> None:
+        self.encoding, self.keys = encoding, message.key_properties
+        schema, stream = message.schema, message.stream
         self.arrow_schema: Any = None
-        self._header = b""
+        self._header, self._level = b"", encoding.compression_options.get("level")
+        try:
+            compressor(encoding.packing, self._level)
+        except FormatError as error:
+            raise ConfigError(f"batch_config.encoding.compression_options.{error}") from None
         if encoding.is_columnar:
             _check_codec(encoding)
             columns = columnar_layout(schema, stream)
@@ -84,21 +67,15 @@ class Layout:
         else:  # each row as it came: the proposal's default, which every target of BATCH reads
             self.parts, self.remarks = lambda lines, _count: (lines,), list
 
-    def open_file(self, write: Write) -> PackedText | Writer:
-        """Begin a file, which takes the parts that the layout has made of rows (``add``); a file of columns any
-        RecordBatch of theirs."""
-        encoding = self.encoding
-        level = encoding.compression_options.get("level")
-        if encoding.is_columnar:
+    def begin(self, write: Write) -> Writer | None:
+        """Begin a file; gives what takes the batches of ``parts``, and any other batch of its columns; None where parts
+        are text, for ``write`` itself."""
+        if self.encoding.is_columnar:
             from burler.formats.columnar import Writer
 
-            return Writer(encoding.format, self.arrow_schema, write, codec=encoding.codec, level=level)
-        try:
-            file = PackedText(write, encoding.packing, level)
-        except FormatError as error:
-            raise ConfigError(f"batch_config.encoding.compression_options.{error}") from None
-        file.add(self._header)
-        return file
+            return Writer(self.encoding.format, self.arrow_schema, write, codec=self.encoding.codec, level=self._level)
+        write(self._header)
+        return None
 
     def _csv(self, schema: Mapping[str, Any], stream: str) -> CsvLayout:
         try:
@@ -122,7 +99,7 @@ def prepare(encoding: Encoding) -> None:
     Raises:
         MissingExtra: a package is missing. ConfigError: options that can't be.
     """
-    Layout(encoding, {"properties": {"a": {"type": "string"}}}, "").open_file(lambda _data: None).abandon()
+    Layout(encoding, Schema("", {"properties": {"a": {"type": "string"}}}))
 
 
 def columnar_layout(schema: Mapping[str, Any], stream: str) -> ColumnarLayout:

@@ -6,19 +6,24 @@ storage gives back is the URL that goes into a message; it holds no credential, 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import os
-from collections.abc import Mapping
+import re
+import secrets
+import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from burler.batch.names import is_ours, is_plain
-from burler.batch_config import BatchStorage
+from burler.batch_config import FORMATS, PACKINGS, BatchStorage, Encoding
 from burler.clock import LAST_SECONDS, briefly
 from burler.config.secrets import hide
-from burler.errors import BurlerError, ConfigError
-from burler.localfile import Cures
+from burler.errors import BurlerError, ConfigError, DeclarationError
+from burler.formats.compression import compressor
+from burler.formats.names import COMPRESSIONS, ending
+from burler.localfile import MOST_OF_A_NAME, Cures
 from burler.storage import open_location
 from burler.storage.base import FileStore, OutcomeUnknown
 from burler.storage.faults import faults, said
@@ -40,33 +45,109 @@ WORDS = Words(
     again="Run again: no message names this file.",
     wrong=ConfigError,
 )
-_MOST_CHARACTERS = 100
+NAME = re.compile(
+    r"(?P<tap>[A-Za-z0-9_-][A-Za-z0-9_.-]*?)--(?P<stream>[A-Za-z0-9_.-]+)-(?P<run>[0-9a-f]{12})-(?P<number>[0-9]{5,})"
+    r"\.(?:(?:jsonl|csv)(?:\.gz|\.zst)?|parquet|arrow)"
+)
+"""``<tap>--<stream>-<run>-<n>.<ext>``: what stands behind the prefix."""
+
+TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}-(?P<name>.*)")
+"""A file that is being written. Of a long name it has the beginning alone."""
+
+_ALLOWED = re.compile(r"[A-Za-z0-9_./-]*")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
+_MOST_OF_A_PART = 50  # of a tap and of a stream: with prefix and run, a name may have 255
+_MOST_OF_A_PREFIX = 100
 _MOST_S3_SECONDS = 7 * 86_400
 
 
-class NewBatchFile:
-    """A batch file while it is written; nobody sees it before ``publish``. One that is dropped is discarded."""
+# ---- names -----------------------------------------------------------------------------------------------------------
 
-    def __init__(self, storage: Storage, name: str) -> None:
+
+def drawn() -> str:
+    """What tells the files of one run from those of others."""
+    return secrets.token_hex(6)
+
+
+def file_name(tap: str, stream: str, run_id: str, number: int, extension: str) -> str:
+    """``<tap>--<stream>-<run>-<n>.<ext>``, of letters, digits and ``-_.`` alone: some targets do not decode what else a
+    URL needs."""
+    return f"{plain(tap)}--{plain(stream)}-{run_id}-{number:05d}.{extension}"
+
+
+def plain(name: str) -> str:
+    """A name in such letters; one that had others, or is long, gets a number that tells it from its likes."""
+    made = _NOT_IN_NAMES.sub("_", name).lstrip(".")[:_MOST_OF_A_PART] or "_"
+    if made == name:
+        return made
+    return f"{made}-{zlib.crc32(name.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text has only characters that burler puts into the names of batch files."""
+    return _ALLOWED.fullmatch(text) is not None
+
+
+def is_ours(path: str, prefix: str = "", *, hidden: bool = False) -> bool:
+    """Whether a path below a folder of batch files is one of burler's under a prefix. It hides no folder.
+
+    Args:
+        hidden: one that was being written.
+    """
+    *folders, name = path.split("/")
+    if folders:
+        if not path.startswith(prefix) or any(folder.startswith(".") for folder in folders):
+            return False
+        prefix = ""
+    if not hidden:
+        return name.startswith(prefix) and NAME.fullmatch(name, len(prefix)) is not None
+    found = TEMPORARY.fullmatch(name)
+    if found is None or not found["name"].startswith(prefix):
+        return False
+    return len(found["name"]) == MOST_OF_A_NAME or NAME.fullmatch(found["name"], len(prefix)) is not None
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+class NewBatchFile:
+    """A batch file while it is written; nobody sees it before ``publish``. One that is dropped is discarded.
+
+    Args:
+        packing: how it is packed as a whole, and ``level`` how much; None: what is written are its bytes.
+
+    Attributes:
+        size_bytes: of it so far, as it is stored.
+        url: where it is, for the manifest, once it is there; empty before.
+    """
+
+    def __init__(self, storage: Storage, name: str, packing: str | None, level: int | None) -> None:
         self._storage, self._path = storage, storage._path(name)
         folder, _, own = self._path.rpartition("/")
+        self._packer = compressor(packing, level)
         self._file = storage.store.new_file(folder, own)
-        self._published = False
+        self.size_bytes, self.url = 0, ""
 
     def write(self, data: bytes | bytearray | memoryview, /) -> None:
-        """Append bytes.
+        """Append bytes, which are packed here if they are to be.
 
         Raises:
             StorageError: the place is full, or gone. UsageError: it can't be written to.
         """
+        self._put(self._packer.compress(data))
+
+    def _put(self, data: bytes | bytearray | memoryview) -> None:
+        if not data:
+            return
         try:
             self._file.write(data)
         except BaseException:
             self.discard()
             raise
+        self.size_bytes += len(data)
 
     def publish(self, name: str | None = None) -> str:
-        """Make the file durable and visible; the URL for the manifest.
+        """Make the file durable and visible; gives its URL.
 
         Args:
             name: another one than ``new_file`` was given, after FileExistsError.
@@ -75,6 +156,8 @@ class NewBatchFile:
             FileExistsError: there is a file of that name; it is untouched, and so is this one.
             StorageError: see ``write``. Nothing stands under the name, and the file is discarded.
         """
+        rest, self._packer = self._packer.flush(), compressor(None)
+        self._put(rest)
         path = self._path if name is None else self._storage._path(name)
         try:
             self._file.publish(path)
@@ -86,8 +169,8 @@ class NewBatchFile:
                 with briefly(LAST_SECONDS):
                     self._remove(path)
             raise
-        self._path, self._published = path, True
-        return self._storage.url(path)
+        self._path, self.url = path, self._storage.url(path)
+        return self.url
 
     def discard(self) -> None:
         """Remove what was written. Safe at any time, and again; never touches a published file, never fails."""
@@ -97,8 +180,8 @@ class NewBatchFile:
         """Remove a file that was published and whose message did not go out. Never fails: what can't be removed is said
         in the log."""
         self.discard()
-        if self._published:
-            self._published = False
+        if self.url:
+            self.url = ""
             self._remove(self._path)
 
     def _remove(self, path: str) -> None:
@@ -121,13 +204,13 @@ class Storage:
         self.store: FileStore = open_location(location, probing=False)
         self.root = location.url if location.folder is None else f"file://{location.folder}"
 
-    def new_file(self, name: str) -> NewBatchFile:
-        """Begin a file; the prefix is put before ``name``. Folders are made.
+    def new_file(self, name: str, packing: str | None = None, level: int | None = None) -> NewBatchFile:
+        """Begin a file (see there); the prefix is put before ``name``. Folders are made.
 
         Raises:
-            StorageError, UsageError: the place can't be written to.
+            StorageError, UsageError: the place can't be written to. FormatError, MissingExtra: see ``compressor``.
         """
-        return NewBatchFile(self, name)
+        return NewBatchFile(self, name, packing, level)
 
     def url(self, path: str) -> str:
         """The URL of a file."""
@@ -257,8 +340,74 @@ def check_prefix(prefix: str, name: str = "batch_config.storage.prefix") -> None
     """
     *folders, _ = parts = prefix.split("/")
     hidden = any(part.startswith(".") for part in parts)
-    if not is_plain(prefix) or "" in folders or hidden or max(map(len, parts)) > _MOST_CHARACTERS:
+    if not is_plain(prefix) or "" in folders or hidden or max(map(len, parts)) > _MOST_OF_A_PREFIX:
         raise ConfigError(
             f"{name}: {prefix!r:.300} can't begin a file's name. Use letters, digits and -_. (and "
-            f"/ between folders), {_MOST_CHARACTERS} at most; no part of it is empty or begins with a dot."
+            f"/ between folders), {_MOST_OF_A_PREFIX} at most; no part of it is empty or begins with a dot."
         )
+
+
+class ExportFiles:
+    """Makes files of one stream that are whole and durable under their names, or not there at all, also after a kill;
+    for ``burler.batch_files``::
+
+        files = burler.batch.ExportFiles("exports", tap="tap-shop", stream="orders", format="csv", compression="gzip")
+        with files.new() as file:
+            for block in copy:
+                file.write(block)
+        yield burler.batch_files(file.url)
+
+    Args:
+        root: a folder, or the URL of one in a store.
+        tap, stream: stand in the files' names, so that ``burler batch clean`` knows them.
+        format: one of jsonl, csv, parquet, arrow; what you write is yours to make.
+        compression: None or "none", "gzip", "zstd": what is written is packed so.
+        storage_options: what the library of a remote store is given.
+
+    Raises:
+        DeclarationError: an unknown format or compression. ConfigError, UsageError, StorageError: a place that can't
+        be.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        tap: str,
+        stream: str,
+        format: str = "csv",
+        compression: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        packing = COMPRESSIONS.get(compression or "", compression)
+        if format not in FORMATS or (packing or "none") not in PACKINGS:
+            raise DeclarationError(
+                f"burler.batch.ExportFiles: format={format!r}, compression={compression!r} is unknown. Known: "
+                f"{', '.join(FORMATS)}; {', '.join(PACKINGS)}."
+            )
+        packing = None if packing == "none" else packing
+        columnar = Encoding(format).is_columnar
+        if columnar and packing is not None:
+            raise DeclarationError(f"burler.batch.ExportFiles: {format} is packed inside; leave compression= out.")
+        self._encoding = Encoding(format, packing)
+        self._storage = open_storage(BatchStorage(root=root, options=dict(storage_options or {})))
+        self._tap, self._stream, self._run_id = tap, stream, drawn()
+        self._number = 0
+
+    @contextlib.contextmanager
+    def new(self) -> Iterator[NewBatchFile]:
+        """A file to write to. It is there once the block has ended well; after an error nothing of it is.
+
+        Raises:
+            StorageError: the place is full, or gone.
+        """
+        self._number += 1
+        kind, packing = self._encoding.format, self._encoding.packing
+        name = file_name(self._tap, self._stream, self._run_id, self._number, ending(kind, packing))
+        file = self._storage.new_file(name, packing)
+        try:
+            yield file
+            file.publish()
+        except BaseException:
+            file.discard()
+            raise

@@ -17,14 +17,13 @@ from typing import Any
 import msgspec
 
 from burler.batch.encoders import Layout
-from burler.batch.names import drawn, file_name, plain
 from burler.batch.rolling import HeldStates, OpenFiles, fitting
-from burler.batch.storage import NewBatchFile, Storage
+from burler.batch.storage import NewBatchFile, Storage, drawn, file_name, plain
 from burler.batch_config import BatchConfig
 from burler.clock import Clock
 from burler.errors import BatchError, BurlerError, MessageError, OutputClosed
 from burler.formats.names import ending
-from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Records, Schema, State
+from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Schema, State
 from burler.words import counted
 
 logger = logging.getLogger(__name__)
@@ -37,7 +36,7 @@ class _BatchFile:
     """A file of one stream and version while it is written.
 
     Args:
-        new_file: where its bytes go.
+        stored: where its bytes go.
         begun: the number, in the writer's sequence, of the first message in it.
         opened: monotonic seconds of the writer's clock.
 
@@ -46,30 +45,27 @@ class _BatchFile:
     """
 
     def __init__(
-        self, new_file: NewBatchFile, layout: Layout, stream: str, version: int | None, begun: int, opened: float
+        self, stored: NewBatchFile, layout: Layout, stream: str, version: int | None, begun: int, opened: float
     ) -> None:
         self.stream, self.version, self.begun, self.opened = stream, version, begun, opened
-        self.records = self.size_bytes = self.stored_bytes = 0
-        self.new_file, self._layout = new_file, layout
+        self.records = self.size_bytes = 0
+        self.stored, self._layout = stored, layout
         self._first: dt.datetime | None = None
-        try:
-            self._encoder = layout.open_file(self._write)
-        except BaseException:
-            new_file.discard()
-            raise
+        self._columns = layout.begin(stored.write)
+        self._add: Callable[[Any], object] = stored.write if self._columns is None else self._columns.add
 
     def rows(self, lines: bytes | bytearray | memoryview, count: int, time_extracted: dt.datetime | None) -> None:
         """Append bare rows.
 
         Raises:
-            BatchError: a value that its column can't hold; the rows before it were taken.
+            BatchError: a value that its column can't hold, with the key of its row; the rows before it were taken.
         """
         try:
             for part in self._layout.parts(lines, count):
-                self._encoder.add(part)
-        except BatchError:
+                self._add(part)
+        except BatchError as error:
             if count == 1:
-                raise
+                raise self._naming(str(error), bytes(lines)) from None
             whole, half = bytes(lines), count // 2
             cut = 0
             for _ in range(half):
@@ -81,12 +77,13 @@ class _BatchFile:
 
     def table(self, batch: Any, time_extracted: dt.datetime | None) -> None:
         """Append columns."""
-        self._encoder.add(batch)
+        self._add(batch)
         self._took(batch.num_rows, batch.nbytes, time_extracted)
 
     def finish(self) -> None:
-        """All bytes are in the new file."""
-        self._encoder.finish()
+        """All rows are in the stored file."""
+        if self._columns is not None:
+            self._columns.finish()
 
     def message(self, url: str, dialect: str) -> Batch:
         """The message that names the file."""
@@ -104,18 +101,24 @@ class _BatchFile:
             size=self.records,
             time_extracted=self._first,
             version=self.version,
-            file_stats=((self.records, self.stored_bytes),),
+            file_stats=((self.records, self.stored.size_bytes),),
             dialect=dialect,
         )
 
     def discard(self) -> None:
         """Give the file up."""
-        self._encoder.abandon()
-        self.new_file.discard()
+        if self._columns is not None:
+            self._columns.abandon()
+        self.stored.discard()
 
-    def _write(self, data: bytes | bytearray | memoryview) -> None:
-        self.stored_bytes += len(data)
-        self.new_file.write(data)
+    def _naming(self, fact: str, line: bytes) -> BatchError:
+        """An error that names its row by its key, as errors of RECORDs do."""
+        start, which = f"stream '{self.stream}'", ""
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # no row that has a key
+            row = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+            keys = [(key, row[key]) for key in self._layout.keys if key in row]
+            which = ", ".join(f"{key}={bytes(value).decode('utf-8', 'replace'):.60}" for key, value in keys)
+        return BatchError(f"{start}, row {which}{fact.removeprefix(start)}" if which else fact)
 
     def _took(self, count: int, size_bytes: int, time_extracted: dt.datetime | None) -> None:
         self.records += count
@@ -172,7 +175,7 @@ class BatchWriter(OpenFiles[_BatchFile]):
             if self._schemas.get(message.stream) != message:
                 self._end_of(message.stream)
                 self._remark(message.stream)
-                self._layouts[message.stream] = Layout(self.config.encoding, message.schema, message.stream)
+                self._layouts[message.stream] = Layout(self.config.encoding, message)
                 self._schemas[message.stream] = message
             self._emit(message)
 
@@ -180,10 +183,6 @@ class BatchWriter(OpenFiles[_BatchFile]):
         """The columns of a stream's files as an Arrow schema; None for formats of text."""
         layout = self._layouts.get(stream)
         return None if layout is None else layout.arrow_schema
-
-    def records(self, page: Records) -> None:
-        """A page of bare rows."""
-        self.rows(page.stream, page.lines, page.count, page.time_extracted, page.version)
 
     def rows(
         self,
@@ -215,27 +214,18 @@ class BatchWriter(OpenFiles[_BatchFile]):
                     fresh=not file.records,
                 )
                 if taken:
-                    self._append(file, lines, start, end, taken, time_extracted, done)
+                    before = file.records
+                    try:
+                        # Released also where that fails: else the buffer of the lines could not change.
+                        with memoryview(lines) as view, view[start:end] as part:
+                            file.rows(part, taken, time_extracted)
+                    except BatchError as error:
+                        error.rows_taken = done + file.records - before
+                        raise
                     start, done = end, done + taken
                 if not taken or self._is_full(file):
                     self.end(file)
                     self._release()
-
-    def _append(
-        self, file: _BatchFile, lines: Any, start: int, end: int, count: int, time: dt.datetime | None, done: int
-    ) -> None:
-        """A part of a page's lines, of which ``done`` rows are in files already."""
-        before = file.records
-        try:
-            # Released also where that fails: else the buffer of the lines could not change.
-            with memoryview(lines) as view, view[start:end] as part:
-                file.rows(part, count, time)
-        except BatchError as error:
-            taken = file.records - before
-            text = self._naming(str(error), file.stream, bytes(lines[start:end]), taken)
-            named = BatchError(text)
-            named.rows_taken = done + taken
-            raise named from None
 
     def table(self, page: ArrowPage) -> None:
         """A page of columns, exactly those of the stream's layout."""
@@ -346,14 +336,14 @@ class BatchWriter(OpenFiles[_BatchFile]):
             return
         file.finish()
         try:
-            url = file.new_file.publish()
+            url = file.stored.publish()
         except FileExistsError:  # another run has drawn the same number
-            url = file.new_file.publish(self._name(file.stream, drawn()))
+            url = file.stored.publish(self._name(file.stream, drawn()))
         del self._open[file.stream]
         self._send(file, url)
         self._made["files"] += 1
         self._made["rows"] += file.records
-        self._made["bytes"] += file.stored_bytes
+        self._made["bytes"] += file.stored.size_bytes
 
     # ---- inside ----------------------------------------------------------------------------------------
 
@@ -383,8 +373,10 @@ class BatchWriter(OpenFiles[_BatchFile]):
         self._make_place()
         name = plain(stream)  # two streams may have the same in the names of files
         self._numbers[name] = self._numbers.get(name, 0) + 1
-        new_file = self._storage.new_file(self._name(stream, self._run_id))
-        file = _BatchFile(new_file, self._layouts[stream], stream, version, self._place, self._clock.monotonic())
+        encoding = self.config.encoding
+        level = encoding.compression_options.get("level")
+        stored = self._storage.new_file(self._name(stream, self._run_id), encoding.packing, level)
+        file = _BatchFile(stored, self._layouts[stream], stream, version, self._place, self._clock.monotonic())
         self._open[stream] = file
         return file
 
@@ -409,25 +401,13 @@ class BatchWriter(OpenFiles[_BatchFile]):
                 url = self._storage.presign(url, self.config.presign_seconds)
             message = file.message(url, self.config.dialect)
         except BaseException:
-            file.new_file.withdraw()
+            file.stored.withdraw()
             raise
         try:
             self._emit(message)
         except OutputClosed:  # nobody read the whole line, and nobody will
-            file.new_file.withdraw()
+            file.stored.withdraw()
             raise
-
-    def _naming(self, fact: str, stream: str, part: bytes, taken: int) -> str:
-        """An error that names its row by its key, as errors of RECORDs do. Rows are taken in order, so it is the first
-        that was not."""
-        try:
-            row = msgspec.json.decode(part.split(b"\n", taken + 1)[taken], type=dict[str, msgspec.Raw])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, IndexError):  # no row that has a key
-            return fact
-        keys = [(key, row[key]) for key in self._schemas[stream].key_properties if key in row]
-        which = ", ".join(f"{key}={bytes(value).decode('utf-8', 'replace'):.60}" for key, value in keys)
-        start = f"stream '{stream}'"
-        return f"{start}, row {which}{fact.removeprefix(start)}" if which and fact.startswith(start) else fact
 
     def _remark(self, stream: str) -> None:
         for remark in self._layouts[stream].remarks() if stream in self._layouts else ():

@@ -71,7 +71,7 @@ class BatchSink(Forward):
         elif self._forms.get(message.stream, "messages") == "messages":
             writer.pass_on(message)
         elif isinstance(message, Records):
-            writer.records(message)
+            writer.rows(message.stream, message.lines, message.count, message.time_extracted, message.version)
         elif isinstance(message, ArrowPage):
             writer.table(message)
         elif isinstance(message, Schema):
