@@ -9,7 +9,7 @@ What to open for what:
     writer                            rows into files and messages
     storage                           where files lie, and their names; files of an author's own
     packing, expansion, conversion, cleaning  the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``
-    source_files, source_intake       files that the source made; whether they are passed on
+    source_files                      files that the source made: passed on as they are, or read as rows
 """
 
 from __future__ import annotations

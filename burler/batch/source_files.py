@@ -1,6 +1,6 @@
 """``burler.batch_files``: files that the source made itself (UNLOAD, COPY, report downloads), for a function to yield.
 
-What becomes of them is decided while the tap runs (``source_intake``): with BATCH on they are passed on untouched where
+What becomes of them is decided while the tap runs (``Intake``): with BATCH on they are passed on untouched where
 they are what the stream's rows would be, else they are read as rows.
 
 Source: BATCH proposal, "pass through".
@@ -9,6 +9,7 @@ Source: BATCH proposal, "pass through".
 from __future__ import annotations
 
 import datetime as dt
+import json
 import logging
 import os
 import re
@@ -24,7 +25,7 @@ import msgspec
 
 from burler.batch.allowed import OWN
 from burler.batch.csv_options import reading_options
-from burler.batch_config import CODECS, CSV_DEFAULTS, FORMATS, PACKINGS
+from burler.batch_config import CODECS, CSV_DEFAULTS, FORMATS, PACKINGS, BatchConfig
 from burler.config.secrets import hide
 from burler.context import StreamRun, running
 from burler.errors import DeclarationError
@@ -34,21 +35,24 @@ from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.csv_read import CsvReader
 from burler.formats.jsonl import json_lines
-from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, kind_of, shown_kind, split_name
+from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, split_name
 from burler.localfile import Cures
-from burler.log_settings import near
 from burler.numbers import is_count
 from burler.pages import JsonPage, Origin, from_file
 from burler.records.columns.demands import check_names
+from burler.records.columns.nodes import fields_of
+from burler.singer.messages import Batch
 from burler.storage import location
 from burler.storage.location import Words, local_path
 from burler.storage.reading import open_file
+from burler.words import some
 
 logger = logging.getLogger("burler")
 
 _PACKINGS = (*PACKINGS, "bz2", "xz")
 """How files may be packed as a whole. No BATCH message can say bz2 and xz: such files are read as rows."""
 
+_SHOWN = 5
 _STEP_BYTES = 1 << 16
 _MOST_BYTES = 1 << 24
 """So much of a file is read to find the end of its first row."""
@@ -62,6 +66,7 @@ _CURES = {
     "cut": _WHOLE,
     "empty": _WHOLE,
     "damaged": _WHOLE,
+    "other": "Say what it is: burler.batch_files(..., format=..., compression=...).",
     "format": f"{_WHOLE} Where it is another format, say it: burler.batch_files(..., format='csv').",
     "lines": "In JSON lines each line is a row. Is it another format, or a document that holds the rows?",
     "names": "Has it a header (header=True), or none (header=False, columns=[...])?",
@@ -170,23 +175,17 @@ def batch_files(
         raise _wrong("temporary=True is for local files; those of a store are yours to remove.")
     if time_extracted is not None and not (isinstance(time_extracted, dt.datetime) and time_extracted.tzinfo):
         raise _wrong(f"time_extracted is a datetime with a time zone, not {time_extracted!r:.60}.")
-    options = {"delimiter": delimiter, "quote_char": quote_char, "header": header, "null": null}
-    return BatchFiles(
-        absolute,
-        kind,
-        packing,
-        _csv_options(options, kind, has_tabs=has_tabs),
-        _sizes(size, len(absolute)),
-        _columns(columns),
-        bookmark,
-        time_extracted,
-        temporary,
-        check,
-        dict(storage_options or {}),
-    )
-
-
-# ---- URLs ------------------------------------------------------------------------------------------------
+    size = tuple(size) if isinstance(size, Sequence) else size
+    sizes = size if isinstance(size, tuple) else () if size is None else (size,) * len(absolute)
+    if size is not None and not (len(sizes) == len(absolute) and all(is_count(one, 0) for one in sizes)):
+        raise _wrong(f"size is a number of rows, or one for each of {len(absolute)} files, not {size!r:.60}.")
+    names = None if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
+    if names is not None and (isinstance(columns, str) or not names or len(set(names)) < len(names)):
+        raise _wrong(f"columns is a list of names, each once, not {columns!r:.60}.")
+    csv = {"delimiter": delimiter, "quote_char": quote_char, "header": header, "null": null}
+    options = _csv_options({name: said for name, said in csv.items() if said is not None}, kind, has_tabs=has_tabs)
+    more = bookmark, time_extracted, temporary, check, dict(storage_options or {})
+    return BatchFiles(absolute, kind, packing, options, size, names, *more)
 
 
 def _absolute(given: Any) -> str:
@@ -195,20 +194,16 @@ def _absolute(given: Any) -> str:
     if not isinstance(text, str) or not text:
         raise _wrong(f"takes paths and URLs as text, not {given!r:.60}.")
     if "://" not in text:
-        if text.startswith("file:"):
-            raise _wrong(f"{text!r:.60} is no URL that is understood: write file:///folder/name, or a plain path.")
-        path = Path(text).absolute()
-        return path.as_uri() if _NOT_PLAIN.search(str(path)) else f"file://{path}"
+        path = str((local_path(text) or Path(text)).absolute())
+        return Path(path).as_uri() if _NOT_PLAIN.search(path) else f"file://{path}"
     parts = urlsplit(text)
-    if parts.scheme == "file":
-        if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
-            raise _wrong(f"{text!r:.60}: a URL of a local file has three slashes: file:///folder/name.")
-        return text
-    user, at, _host = parts.netloc.rpartition("@")
+    if parts.scheme == "file" and parts.netloc not in ("", "localhost"):
+        raise _wrong(f"{text!r:.60}: a URL of a local file has three slashes: file:///folder/name.")
+    user, at, host = parts.netloc.rpartition("@")
     if at and (":" in user or parts.scheme not in _USERS_ALLOWED):
         for secret in user.split(":"):
             hide(secret)
-        where = location.shown(f"{parts.scheme}://***@{_host}")
+        where = location.shown(f"{parts.scheme}://***@{host}")
         cure = "Give them to the store's library: storage_options={...}, or its environment variables."
         raise _wrong(f"a URL with credentials in it ({where}): it would go into messages.\n  {cure}")
     if parts.query:
@@ -216,50 +211,36 @@ def _absolute(given: Any) -> str:
     return text
 
 
-# ---- what the files are ------------------------------------------------------------------------------------
-
-
 def _written(format: str | None, compression: str | None, urls: Sequence[str]) -> tuple[str, str | None, bool]:
-    """Format, packing, and whether tabs stand between fields: what is said and what the files' names say, as one.
+    """Format, packing, and whether tabs stand between fields: what is said, else what the files' names say.
 
     Raises:
-        DeclarationError: they contradict each other, or nobody says it.
+        DeclarationError: nobody says it, or the names say several things.
     """
     if format is not None and format not in FORMATS:
         raise _wrong(f"format {format!r:.40} is not known. Known: {', '.join(FORMATS)}.")
-    asked = "none" if compression == "none" else COMPRESSIONS.get(compression or "")
+    asked = COMPRESSIONS.get(compression or "", compression)
     if compression is not None and asked not in _PACKINGS:
         raise _wrong(f"compression {compression!r:.40} is not known. Known: {', '.join(_PACKINGS)}.")
     names = [unquote(urlsplit(url).path).rpartition("/")[2] for url in urls]
-    held = {format_of(name) or "" for name in names}
-    kinds = {_KINDS.get(one) for one in held} or {"jsonl" if format is None else format}
-    packings = {split_name(name)[1] for name in names} or {None}
-    if len(kinds) > 1 or (len(packings) > 1 and compression is None):
+    held = {format_of(name) for name in names}
+    kinds = {_KINDS.get(one or "") for one in held} if format is None else {format}
+    packings = {split_name(name)[1] for name in names} if compression is None else {None if asked == "none" else asked}
+    if len(kinds) > 1 or len(packings) > 1:
         raise _wrong("these files are written in several ways, as their names say.\n  Yield one batch_files for each.")
-    named, packed = kinds.pop(), packings.pop() if len(packings) == 1 else None
+    kind, packing = (kinds.pop(), packings.pop()) if names else ("jsonl", None)
     example = location.shown("".join(urls[:1]))
-    if "zip" in packings or packed == "zip":
+    if packing == "zip":
         raise _wrong(f"'{example}' is a zip, which holds files of its own: use burler.files.read.")
-    for option, said, meant, by_name in (
-        ("format", format, format, named),
-        ("compression", compression, asked, packed),
-    ):
-        if said is not None and by_name is not None and meant != by_name:
-            raise _wrong(
-                f"{option}='{said}', but the name of '{example}' says {by_name}. Leave {option}= out, or rename it."
-            )
-    kind = format or named
     if kind is None:
         raise _wrong(
             f"the name of '{example}' does not say what it holds.\n  Say it: format='jsonl' (an object a line), 'csv', "
             "'parquet' or 'arrow'."
         )
-    packing = packed if compression is None else asked
-    return kind, None if packing == "none" else packing, held == {"tsv"}
+    return kind, packing, held == {"tsv"}
 
 
-def _csv_options(given: dict[str, Any], kind: str, *, has_tabs: bool) -> dict[str, Any]:
-    said = {name: value for name, value in given.items() if value is not None}
+def _csv_options(said: dict[str, Any], kind: str, *, has_tabs: bool) -> dict[str, Any]:
     if kind != "csv":
         if said:
             raise _wrong(f"{next(iter(said))}= is about csv, and these files are {kind}.")
@@ -270,26 +251,6 @@ def _csv_options(given: dict[str, Any], kind: str, *, has_tabs: bool) -> dict[st
         reading_options(made)
     except ValueError as error:
         raise _wrong(f"{error}.") from None
-    return made
-
-
-def _sizes(size: Any, count: int) -> int | tuple[int, ...] | None:
-    if size is None:
-        return None
-    sizes = (size,) if isinstance(size, str) or not isinstance(size, Sequence) else tuple(size)
-    if not all(is_count(one, 0) for one in sizes):
-        raise _wrong(f"size is a number of rows, or one for each file, not {size!r:.60}.")
-    if isinstance(size, Sequence) and len(sizes) != count:
-        raise _wrong(f"size has {len(sizes)} numbers for {count} files. Give one for each, or one for all.")
-    return sizes if isinstance(size, Sequence) else sizes[0]
-
-
-def _columns(columns: Any) -> tuple[str, ...] | None:
-    if columns is None:
-        return None
-    made = None if isinstance(columns, str | bytes) or not isinstance(columns, Iterable) else tuple(columns)
-    if not made or not all(isinstance(name, str) and name for name in made) or len(set(made)) < len(made):
-        raise _wrong(f"columns is a list of names, each once, not {columns!r:.60}.")
     return made
 
 
@@ -341,23 +302,10 @@ def checked(files: BatchFiles) -> list[SourceFile]:
         MissingExtra: pyarrow, zstandard or the library of a store is not installed.
     """
     sizes = files.size if isinstance(files.size, tuple) else [files.size] * len(files.urls)
-    if not files.check:
-        return list(map(SourceFile, files.urls, sizes))
-    return [_checked(files, url, size) for url, size in zip(files.urls, sizes, strict=True)]
-
-
-def _checked(files: BatchFiles, url: str, size: int | None) -> SourceFile:
-    with _opened(files, url) as (raw, size_bytes):
-        said: dict[str, Any] = {"size_bytes": size_bytes}
-        if files.format in CODECS:
-            said |= _of_columns(files, raw)
-        else:
-            text = Decompressed(raw, files.compression)
-            _check_compression(files, text.head())
-            said |= _of_lines(text) if files.format == "jsonl" else _of_csv(text, files)
-            while text.stored_bytes < _STEP_BYTES and text.read1(_STEP_BYTES):  # a small file is looked at whole
-                pass
-    return SourceFile(url, **{"rows": size, **said})
+    return [
+        SourceFile(url, **{"rows": size, **(_said(files, url) if files.check else {})})
+        for url, size in zip(files.urls, sizes, strict=True)
+    ]
 
 
 @contextmanager
@@ -369,35 +317,25 @@ def _opened(files: BatchFiles, url: str) -> Iterator[tuple[BinaryIO, int | None]
             yield raw, size_bytes
 
 
-def _check_compression(files: BatchFiles, first: bytes) -> None:
-    """A file says itself how it is packed."""
-    found = kind_of(first)
-    if found in CODECS:
-        raise FormatError(f"it is {shown_kind(found)}, not text", kind="format")
-    if first and found != files.compression:
-        said = "packed with " + files.compression if files.compression else "not packed"
-        fact = f"it should be {said}, by its name or by compression=, and it is {found or 'not'}"
-        raise FormatError(f"{fact}.\n  Say it: burler.batch_files(..., compression='{found or 'none'}')")
+def _said(files: BatchFiles, url: str) -> dict[str, Any]:
+    """What a file says of itself: attributes of a ``SourceFile``."""
+    with _opened(files, url) as (raw, size_bytes):
+        if files.format in CODECS:
+            return {"size_bytes": size_bytes, **_of_columns(files, raw)}
+        text = Decompressed(raw, files.compression)
+        said = _of_lines(text) if files.format == "jsonl" else _of_csv(text, files)
+        while text.stored_bytes < _STEP_BYTES and text.read1(_STEP_BYTES):  # a small file is looked at whole
+            pass
+        return {"size_bytes": size_bytes, **said}
 
 
 def _of_lines(source: Decompressed) -> dict[str, Any]:
     """The keys of the first row."""
-    text = b""
-    while b"\n" not in text.lstrip():
-        if len(text) >= _MOST_BYTES:
-            raise FormatError(f"no line ends within its first {_MOST_BYTES:,} bytes")
-        if not (piece := source.read1(max(_STEP_BYTES, len(text)))):
-            break
-        text += piece
-    if not text.strip():
-        return {"is_empty": True, "keys": ()}
-    marked = text.startswith(BOM_UTF8)
-    line = text.removeprefix(BOM_UTF8).lstrip().partition(b"\n")[0]
-    try:
-        row = msgspec.json.decode(line.decode(), type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise FormatError(f"its first line is no JSON object{near(line)}", kind="lines") from None
-    return {"keys": tuple(row), "remark": _MARKED if marked else None}
+    begin = source.read(len(BOM_UTF8))
+    lines, _ = next(json_lines(source, begin=begin, allow_nan=True), (b"", 0))
+    row = json.loads(lines.partition(b"\n")[0] or b"{}", parse_int=str)
+    remark = _MARKED if begin == BOM_UTF8 else None
+    return {"keys": tuple(row), "is_empty": not lines, "remark": remark}
 
 
 def _of_csv(source: Decompressed, files: BatchFiles) -> dict[str, Any]:
@@ -522,3 +460,183 @@ def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table
     schema = {"type": "object", "properties": {column: fields.get(column, _TEXT) for column in columns}}
     options = reading_options({**files.format_options, "line_end": file.line_end})
     return csv_pages(opened, options, schema, logger.warning, are_shaped=True)
+
+
+# ---- whether they are passed on --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Files that go out as they are: one message for each.
+
+    Attributes:
+        bookmark: the replication key's greatest value in them, by the author's word; ``msgspec.UNSET`` without.
+    """
+
+    files: BatchFiles
+    checked: tuple[SourceFile, ...]
+
+    is_passed: ClassVar[bool] = True
+
+    @property
+    def bookmark(self) -> Any:
+        """See the class. Files that have no rows, as far as they say so themselves, move it no more than rows would."""
+        return self.files.bookmark if any(file.counted != 0 for file in self.checked) else msgspec.UNSET
+
+    @property
+    def count(self) -> int:
+        """How many rows they have, as far as anybody knows. The author's number may be more than there are."""
+        return sum(file.rows or 0 for file in self.checked)
+
+    @property
+    def size_bytes(self) -> int:
+        """Their bytes as stored, as far as stores say."""
+        return sum(file.size_bytes or 0 for file in self.checked)
+
+    def batches(
+        self, stream: str, *, time_extracted: dt.datetime | None, version: int | None, dialect: str
+    ) -> list[Batch]:
+        """The messages, in the files' order. ``file_stats`` has the rows only where a footer counts them."""
+        made = []
+        for file in self.checked:
+            options: dict[str, Any] = {}
+            if self.files.format == "csv":
+                options = {**self.files.format_options, "line_end": file.line_end}
+            elif file.types:
+                options = {"compression": "none" if file.codec in (None, "uncompressed") else file.codec}
+            message = Batch(
+                stream,
+                (file.url,),
+                self.files.format,
+                self.files.compression,
+                options,
+                size=file.rows,
+                time_extracted=self.files.time_extracted or time_extracted,
+                version=version,
+                file_stats=None if file.size_bytes is None else ((file.counted, file.size_bytes),),
+                dialect=dialect,
+            )
+            made.append(message)
+        return made
+
+
+class Intake:
+    """Takes what one stream's function yields.
+
+    Args:
+        config: None: BATCH is off for this stream.
+        rows_needed: why something of the tap must see each row, as "a hook is called for its rows"; None: nothing must.
+    """
+
+    def __init__(self, *, config: BatchConfig | None, rows_needed: str | None = None) -> None:
+        self._config, self._rows_needed = config, rows_needed
+        self._said = False
+
+    def take(self, files: BatchFiles, run: StreamRun) -> Passed | Rows:
+        """Look at files of a stream, and decide.
+
+        Raises:
+            FileError: one is not there, or is not what it should be. MissingExtra: see ``checked``.
+        """
+        found = checked(files)
+        if self._config is None:
+            return Rows(files, run, found)
+        reason = next(_reasons(files, found, run, self._config, self._rows_needed), None)
+        if reason is None:
+            passed = Passed(files, tuple(file for file in found if not file.is_empty))
+            uncounted = sum(file.rows is None for file in passed.checked)
+            counts = {"passed_files": len(passed.checked), "bytes": passed.size_bytes, "uncounted_files": uncounted}
+            for name, count in counts.items():
+                if count:  # those that are read count where that is done
+                    run.tally.add(name, count=count)
+            return passed
+        if not self._said:
+            self._said = True
+            logger.info("stream '%s': its files are read and written anew: %s.", run.name, reason)
+        return Rows(files, run, found)
+
+
+def _reasons(
+    files: BatchFiles, found: Sequence[SourceFile], run: StreamRun, config: BatchConfig, rows_needed: str | None
+) -> Iterator[str]:
+    """Why files can't be passed on as they are, each as the end of a sentence: what needs the rows, what a message
+    can't say, what the operator asked for, and each file's own.
+
+    The stream's selected schema is held against their columns. What it says beyond names and (of Parquet and Arrow)
+    types is not: nobody looks at the rows.
+    """
+    urls = [urlsplit(url) for url in files.urls]
+    if rows_needed:
+        yield rows_needed
+    if (files.compression or "none") not in PACKINGS:
+        yield f"no BATCH message can say '{files.compression}'"
+    if config.dialect != "sip" and any(url.query for url in urls):
+        yield f"their URLs have a query, which targets of dialect '{config.dialect}' cut off (dialect 'sip' does not)"
+    if config.presign_seconds is not None and not all(url.query or url.scheme == "file" for url in urls):
+        yield "presign_seconds asks for signed URLs, and these are not"
+    if config.dialect == "meltano" and files.format == "csv" and dict(files.format_options) != dict(CSV_DEFAULTS):
+        yield "dialect 'meltano' can't say how csv is written"
+    if config.encoding_given:
+        yield from _other_encoding(files, config)
+    yield from _deselected_inside(run)
+    for file in found:
+        if not file.is_empty and (reason := file.remark or _columns(files, file, run)):
+            yield f"'{shown_url(file.url)}': {reason}"
+
+
+def _other_encoding(files: BatchFiles, config: BatchConfig) -> Iterator[str]:
+    """Where the files are not what the operator asked for. The codec inside of Parquet and Arrow is no matter: such
+    files say it themselves."""
+    wanted = config.encoding
+    if files.format != wanted.format:
+        yield f"batch_config asks for {wanted.format}, and they are {files.format}"
+    if files.compression != wanted.packing:
+        asked, theirs = (f"packed with {one}" if one else "not packed" for one in (wanted.packing, files.compression))
+        yield f"batch_config asks for {wanted.format} {asked}, and they are {theirs}"
+    for name, value in files.format_options.items():
+        option = wanted.format_options.get(name, CSV_DEFAULTS[name])
+        if name != "line_end" and option != value:
+            yield f"batch_config asks for csv with {name} {option!r}, and theirs is {value!r}"
+
+
+def _deselected_inside(run: StreamRun) -> Iterator[str]:
+    """A field within a field that is not selected: in files nobody takes it out."""
+    for path in run._metadata:
+        if len(path) > 2 and path[0] == "properties" and path[1] in (run.schema.get("properties") or {}):
+            node: Any = run.schema
+            for key in path:
+                node = node.get(key) if hasattr(node, "get") else None
+            if node is None:
+                yield f"field '{'.'.join(path[1::2])}' is not selected"
+
+
+def _columns(files: BatchFiles, file: SourceFile, run: StreamRun) -> str | None:
+    """Where its columns are not the stream's selected fields."""
+    wanted = tuple(run.schema.get("properties") or ())
+    columns = file.columns or files.columns
+    if columns is None:
+        cure = "batch_files(columns=[...]) says it"
+        return f"{files.format} does not say which fields its rows have ({cure})"
+    if files.columns is not None and set(columns) != set(files.columns):
+        return f"its columns are not those of columns= ({_differences(columns, files.columns, 'columns=')})"
+    if set(columns) != set(wanted):
+        return _differences(columns, wanted, "the selected schema")
+    if file.keys is not None and (more := [key for key in file.keys if key not in wanted]):
+        return f"its first row has '{more[0]}', which columns= does not name"
+    if files.format == "csv" and not files.format_options["header"] and columns != wanted:
+        return "it has no header, and its columns stand in another order than the schema's"
+    if file.may_be_names and fields_of(run.schema)[columns[0]].names.isdisjoint({"string"}):
+        return "its first row holds the names of the columns"
+    if file.types is None:
+        return None
+    from burler.records.columns.arrow import mismatch
+
+    return mismatch(file.types, run.schema, run.name)
+
+
+def _differences(columns: Sequence[str], wanted: Sequence[str], of: str) -> str:
+    more = [f"'{name[:60]}'" for name in columns if name not in wanted]
+    less = [f"'{name[:60]}'" for name in wanted if name not in columns]
+    has = f"it has {some(more, _SHOWN)}, which {of} does not" if more else ""
+    lacks = f"{'and ' if more else 'it '}lacks {some(less, _SHOWN)}" if less else ""
+    return f"{has} {lacks}".strip()

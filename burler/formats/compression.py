@@ -173,7 +173,7 @@ class Decompressed:
             if may_become(head, name):
                 raise FormatError(f"it is cut off: its {name} data ends before its end", kind="cut")
             what = f": it is {shown_kind(found)}" if found else ""
-            raise FormatError(f"it is no {name} file{what}", kind="damaged")
+            raise FormatError(f"it is no {name} file{what}", kind="other")
 
     def seekable(self) -> bool:
         """False: it is read once, in order."""

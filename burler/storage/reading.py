@@ -97,14 +97,14 @@ def open_file(
     size: int | None
     if scheme == "file":
         path, found = _local(url, gate)
-        file, size = CountedFile(open(path, "rb", buffering=0), found.st_size), found.st_size  # noqa: SIM115
+        file, size = open(path, "rb", buffering=0), found.st_size  # noqa: SIM115
     elif scheme in _WEB:
         file = WebFile(url, _headers(options), gate)
         size = file.size_bytes
     else:
         store, place, size = _stored(url, options, gate, words)
-        file = CountedFile(store.open(place, "rb", block_size=_BLOCK_BYTES), size)
-    return cast(BinaryIO, io.BufferedReader(file, piece_bytes)), size
+        file = store.open(place, "rb", block_size=_BLOCK_BYTES)
+    return cast(BinaryIO, io.BufferedReader(CountedFile(file, size), piece_bytes)), size
 
 
 def unread(error: Exception, options: str) -> tuple[str, str]:

@@ -102,8 +102,6 @@ def test_zstd_files_that_begin_with_a_frame_to_be_skipped(tmp_path):
 def test_a_first_line_far_below_is_found(tmp_path):
     assert one(put(tmp_path, "a.jsonl", b"\n" * 1_000_000 + LINES), columns=["id", "name"]) == "as it is"
     assert one(put(tmp_path, "a.csv", b"\n" * 1_000_000 + CSV)) == "as it is"
-    with pytest.raises(FileError, match="no line ends within its first 16,777,216 bytes"):
-        one(put(tmp_path, "b.jsonl", b"\n" * (17 << 20)))
 
 
 def test_a_file_without_header_must_have_the_columns_that_were_named(tmp_path):
@@ -123,18 +121,18 @@ def test_unchecked_files_are_not_looked_at(tmp_path):
 
 BROKEN = {
     "gone": ("a.jsonl", None, {}, "is not there.\n  Was it written"),
-    "not gzip": ("a.jsonl.gz", LINES, {}, "should be packed with gzip.* and it is not.\n.*compression='none'"),
-    "gzip without a word": ("a.jsonl", gzip.compress(LINES), {}, "should be not packed.* and it is gzip.\n.*='gzip'"),
-    "zstd for gzip": ("a.jsonl.gz", PACK[".zst"](LINES), {}, "and it is zstd.\n.*compression='zstd'"),
+    "not gzip": ("a.jsonl.gz", LINES, {}, "it is no gzip file.\n.*compression="),
+    "gzip without a word": ("a.jsonl", gzip.compress(LINES), {}, "it is gzip.\n.*compression="),
+    "zstd for gzip": ("a.jsonl.gz", PACK[".zst"](LINES), {}, "it is no gzip file: it is zstd.\n.*compression="),
     "half a gzip": ("a.jsonl.gz", gzip.compress(LINES)[:-9], {}, "is cut off: its gzip data ends before its end"),
     "half a zstd": ("a.jsonl.zst", PACK[".zst"](LINES)[:-3], {}, "is cut off: its zstd data ends before its end"),
     "a broken gzip": ("a.jsonl.gz", gzip.compress(LINES)[:10] + b"\xff" * 50, {}, "its gzip data can't be unpacked"),
-    "parquet named jsonl": ("a.jsonl", b"PAR1....", {}, "is Parquet, not text"),
-    "arrow named csv": ("a.csv", b"ARROW1..", {}, "is Arrow, not text"),
-    "an array": ("a.jsonl", b'[{"id": 1}]\n', {}, "its first line is no JSON object\\."),
-    "a document": ("a.jsonl", b'{\n  "rows": []\n}\n', {}, "its first line is no JSON object"),
-    "csv named jsonl": ("a.jsonl", CSV, {}, "its first line is no JSON object\\."),
-    "no utf-8": ("a.jsonl", b'{"id": "\xff"}\n', {}, "its first line is no JSON object"),
+    "parquet named jsonl": ("a.jsonl", b"PAR1....", {}, "it is Parquet.\n.*format="),
+    "arrow named csv": ("a.csv", b"ARROW1..", {}, "it is Arrow.\n.*format="),
+    "an array": ("a.jsonl", b'[{"id": 1}]\n', {}, "line 1: it is no JSON object.*a document that holds the rows"),
+    "a document": ("a.jsonl", b'{\n  "rows": []\n}\n', {}, "line 1: it is no "),
+    "csv named jsonl": ("a.jsonl", CSV, {}, "line 1: it is no JSON object.*a document that holds the rows"),
+    "no utf-8": ("a.jsonl", b'{"id": "\xff"}\n', {}, "line 1: it is no "),
     "no gzip at all": ("a.jsonl.gz", b"", {}, "it is empty, and so no gzip file"),
     "no zstd at all": ("a.csv.zst", b"", {}, "it is empty, and so no zstd file"),
     "no bz2 at all": ("a.csv.bz2", b"", {}, "it is empty, and so no bz2 file"),

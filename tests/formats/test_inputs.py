@@ -66,8 +66,8 @@ GZIP: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "with a few letters behind zeros": (lambda text: gzip.compress(text) + bytes(70_000) + b"more", BEHIND),
     "with a few zeros behind it": (lambda text: gzip.compress(text) + bytes(3), ""),
     "cut in the header of its second member": (lambda text: gzip.compress(text) + gzip.compress(b"")[:1], CUT),
-    "no gzip": (lambda text: text, "it is no gzip file."),
-    "zstd": (zstandard.compress, "it is no gzip file: it is zstd."),
+    "no gzip": (lambda text: text, "it is no gzip file"),
+    "zstd": (zstandard.compress, "it is no gzip file: it is zstd"),
 }
 OTHERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "zstd": ("zst", zstandard.compress), "bz2": ("bz2", bz2.compress), "xz": ("xz", lzma.compress)

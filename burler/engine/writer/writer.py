@@ -40,7 +40,7 @@ from burler.singer.messages import Schema
 from burler.sinks.base import Form, Sink
 
 if TYPE_CHECKING:
-    from burler.batch.source_intake import Intake
+    from burler.batch.source_files import Intake
     from burler.records.arrow.columns import ArrowDirect
     from burler.records.arrow.lines import ArrowShaper
     from burler.records.columns.from_dicts import DictsDirect
@@ -523,7 +523,7 @@ class StreamWriter:
 
     @functools.cached_property
     def _intake(self) -> Intake:
-        from burler.batch.source_intake import Intake
+        from burler.batch.source_files import Intake
 
         rows_needed = "its bookmark function looks at the rows" if self.asks_bookmarks else None
         if self.planned.spec.post_transform is not None:
