@@ -287,7 +287,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 SHORT = {
-    "batch.csv_options._LIKE_A_VALUE": "what a config says of CSV",
+    "batch.message._LIKE_A_VALUE": "what a config says of CSV",
     "batch.storage.NAME": "names of files",
     "storage.location._SCHEME": "addresses of a config",
     "records.columns.exact._STRING": "rows that are JSON: no text of them begins with a backslash",

@@ -2,13 +2,13 @@
 
 What to open for what:
 
-    message, allowed                  messages as they come; what a message may name
+    message, allowed                  messages as they come, with what they say of CSV; what a message may name
     readers, column_readers           the rows of a message; those of files with columns, by the stream's schema
-    encoders, csv_options             rows into files of each format; what may be set of CSV
+    encoders                          rows into files of each format
     rolling                           when files end; which are open; STATEs that wait for them (the lake's as well)
     writer                            rows into files and messages
     storage                           where files lie, and their names; files of an author's own
-    packing, expansion, conversion, cleaning  the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``
+    packing, expansion, cleaning      the commands ``burler batch pack``, ``expand``, ``convert``, ``clean``
     source_files                      files that the source made: passed on as they are, or read as rows
 """
 
@@ -20,10 +20,9 @@ from burler.extras import lazy_names
 
 if TYPE_CHECKING:
     from burler.batch.cleaning import prune
-    from burler.batch.conversion import convert
     from burler.batch.expansion import expand
     from burler.batch.message import message_schema
-    from burler.batch.packing import pack
+    from burler.batch.packing import convert, pack
     from burler.batch.readers import BatchReading as BatchReading
     from burler.batch.readers import read
     from burler.batch.source_files import BatchFiles as BatchFiles
@@ -41,7 +40,7 @@ if not TYPE_CHECKING:  # else a misspelt name would be anything to a type checke
             "read": "readers",
             "expand": "expansion",
             "pack": "packing",
-            "convert": "conversion",
+            "convert": "packing",
             "prune": "cleaning",
             "message_schema": "message",
         },

@@ -22,7 +22,7 @@ from burler.batch.storage import WORDS
 from burler.errors import ConfigError
 from burler.http.origins import as_sent, begins, climbs, is_web, same_origin
 from burler.storage.location import folder_of
-from burler.storage.web import Refused
+from burler.storage.web import Gate, Refused
 
 if TYPE_CHECKING:
     import requests
@@ -38,18 +38,16 @@ _SAME = {"s3a": "s3", "gcs": "gs"}
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
-    """What manifests may name.
+class Allowed(Gate):
+    """What manifests may name; see ``Gate``.
 
     Attributes:
         prefixes: URLs of folders, below which everything may be read and nothing else. None: nobody has said; then
             all but what a machine keeps to itself (``/proc``, ``/sys``, ``/dev``; addresses of its own and link-local
             ones).
-        is_own: the reader has named the files himself: there is no limit.
     """
 
     prefixes: tuple[str, ...] | None = None
-    is_own: bool = False
 
     @classmethod
     def of(cls, given: Allowed | Iterable[str] | str | None) -> Allowed:
@@ -72,14 +70,7 @@ class Allowed:
         return cls(tuple(_prefix(url, name) for url in urls))
 
     def path(self, path: Path) -> Path:
-        """The file of this machine to be opened for an absolute path: with links followed, so that what is opened is
-        what was looked at.
-
-        Raises:
-            Refused: it may not be read.
-        """
-        if self.is_own:
-            return path
+        """The file: with links followed, so that what is opened is what was looked at."""
         real = os.path.realpath(path)
         # As it is written, without steps upwards; links in it stay.
         plain = "/" + os.path.abspath(path).lstrip("/")  # noqa: PTH100  # resolve() would follow them
@@ -92,13 +83,7 @@ class Allowed:
         return Path(real)
 
     def web(self, url: str) -> None:
-        """Look at an http(s) address, before it is asked.
-
-        Raises:
-            Refused: it may not be read.
-        """
-        if self.is_own:
-            return
+        """See ``Gate``."""
         parts = as_sent(url)
         if self.prefixes is not None:
             if climbs(parts.path) or not any(begins(parts, as_sent(one)) for one in self.prefixes if is_web(one)):
@@ -107,16 +92,7 @@ class Allowed:
             raise _inner(url)
 
     def store(self, url: str, options: Mapping[str, Any]) -> None:
-        """Look at a URL that fsspec is to open.
-
-        Args:
-            options: what its library will be given.
-
-        Raises:
-            Refused: it may not be read, or must not see the options.
-        """
-        if self.is_own:
-            return
+        """Look at a URL, and whether its host may see the options."""
         if "://" not in url or "::" in url:  # to fsspec a path of this machine, and one store inside of another
             raise Refused("it is no plain URL", "A manifest has whole URLs, such as s3://bucket/folder/x.jsonl.")
         if self.prefixes is not None:
@@ -126,48 +102,32 @@ class Allowed:
             raise _no_home("storage options", url)
 
     def opened_store(self, store: Any) -> None:
-        """Look at fsspec's store of a URL.
-
-        Raises:
-            Refused: it is this machine's disk, under another name than ``file:``.
-        """
+        """Refuse this machine's disk, under another name than ``file:``."""
         from fsspec.implementations.local import LocalFileSystem
 
-        if not self.is_own and isinstance(store, LocalFileSystem):
+        if isinstance(store, LocalFileSystem):
             raise Refused("it is a file of this machine under another name", "Name it by file:///folder/x.jsonl.")
 
     def is_home(self, url: str, first: str) -> bool:
-        """Whether an http(s) address may see the headers among the storage options. They go to one origin: to that of
-        the first http(s) URL of ``--allow``. A host that a message alone names sees none.
-
-        Args:
-            first: the address that was asked at first, if ``url`` is one that it redirects to.
-        """
-        home = first if self.is_own else next(filter(is_web, self.prefixes or ()), "")
-        return same_origin(url, home)
+        """Whether it is of the origin of the first http(s) URL of ``--allow``. A host that a message alone names sees
+        no headers."""
+        return same_origin(url, next(filter(is_web, self.prefixes or ()), ""))
 
     def check_headers(self, url: str) -> None:
-        """Look whether there is a host at all that the headers among the storage options may go to.
-
-        Raises:
-            Refused: there is none.
-        """
-        if not self.is_own and not any(map(is_web, self.prefixes or ())):
+        """See ``Gate``."""
+        if not any(map(is_web, self.prefixes or ())):
             raise _no_home("headers of the storage options", url)
 
     def guard(self, session: requests.Session) -> None:
         """Have a session look at who answers, before it asks: a name may lead elsewhere between look-up and connection.
         Behind a proxy nobody can see that."""
-        if self.prefixes is None and not self.is_own:
+        if self.prefixes is None:
             for scheme in ("http://", "https://"):
                 session.mount(scheme, _guarded_adapter()())
 
     def _outside(self) -> Refused:
         named = ", ".join(self.prefixes or ()) or "nothing"
         return Refused("it lies below nothing that --allow names", f"Allowed is {named}.")
-
-
-OWN = Allowed(is_own=True)
 
 
 # ---- prefixes ------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.batch.csv_options import CsvOptions
 from burler.batch.encoders import columnar_layout
+from burler.batch.message import CsvOptions
 from burler.errors import BatchError
 from burler.formats import FormatError
 from burler.formats.columnar import record_batches

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from burler.batch.csv_options import writing_options
+from burler.batch.message import writing_options
 from burler.batch_config import Encoding
 from burler.errors import BatchError, ConfigError, DataError
 from burler.extras import require

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from burler.batch.allowed import Allowed
-from burler.batch.readers import Page, read, record_lines, uncounted
+from burler.batch.readers import Expanded, Page, read, record_lines
 from burler.errors import BatchError, MessageError, MissingExtra, StorageError, UsageError
 from burler.singer.messages import Batch
 from burler.singer.reader import BatchLine, PassingReader, Stopped
@@ -43,29 +43,6 @@ _WAITING_BYTES = 64 * 1024 * 1024
 """Rows of a file that may wait for their turn."""
 _PASSING_BYTES = 8 * 1024 * 1024
 _POLL_SECONDS = 0.01
-
-
-@dataclass(slots=True)
-class Expanded:
-    """What was done: lines that came in, BATCH messages among them, and RECORDs that were made of those.
-
-    Attributes:
-        uncounted: files of which nothing says how many rows they have, so that one may be cut off at a line end.
-        first_uncounted: one of them.
-    """
-
-    lines: int = 0
-    batches: int = 0
-    records: int = 0
-    uncounted: int = 0
-    first_uncounted: str = ""
-
-    def message_read(self, batch: Batch) -> None:
-        """All files of a message were read."""
-        self.batches += 1
-        files = uncounted(batch)
-        self.uncounted += len(files)
-        self.first_uncounted = self.first_uncounted or next(iter(files), "")
 
 
 def expand(

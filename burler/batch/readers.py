@@ -23,9 +23,8 @@ import msgspec
 
 from burler import times
 from burler.batch.allowed import Allowed
-from burler.batch.csv_options import reading_options
 from burler.batch.encoders import columnar_layout
-from burler.batch.message import AGAIN, batch_of, with_keys
+from burler.batch.message import AGAIN, batch_of, reading_options, with_keys
 from burler.batch_config import CODECS, FORMATS
 from burler.errors import BatchError, BurlerError, ConfigError, MessageError, MissingExtra
 from burler.extras import require
@@ -301,6 +300,29 @@ def _cure_of_status(fault: ReadFault) -> str:
     if fault.status in (400, 401, 403):
         return f"A signed URL holds for a time only: sign for longer (batch_config.presign_seconds). {AGAIN}"
     return ""
+
+
+@dataclass(slots=True)
+class Expanded:
+    """What was done: lines that came in, BATCH messages among them, and RECORDs that were made of those.
+
+    Attributes:
+        uncounted: files of which nothing says how many rows they have, so that one may be cut off at a line end.
+        first_uncounted: one of them.
+    """
+
+    lines: int = 0
+    batches: int = 0
+    records: int = 0
+    uncounted: int = 0
+    first_uncounted: str = ""
+
+    def message_read(self, batch: Batch) -> None:
+        """All files of a message were read."""
+        self.batches += 1
+        files = uncounted(batch)
+        self.uncounted += len(files)
+        self.first_uncounted = self.first_uncounted or next(iter(files), "")
 
 
 def _is_counted_by_size(batch: Batch) -> bool:

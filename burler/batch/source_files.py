@@ -23,8 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from burler.batch.allowed import OWN
-from burler.batch.csv_options import reading_options
+from burler.batch.message import reading_options
 from burler.batch_config import CODECS, CSV_DEFAULTS, FORMATS, PACKINGS, BatchConfig
 from burler.config.secrets import hide
 from burler.context import StreamRun, running
@@ -45,6 +44,7 @@ from burler.singer.messages import Batch
 from burler.storage import location
 from burler.storage.location import Words, local_path
 from burler.storage.reading import open_file
+from burler.storage.web import Gate
 from burler.words import some
 
 logger = logging.getLogger("burler")
@@ -312,7 +312,7 @@ def checked(files: BatchFiles) -> list[SourceFile]:
 def _opened(files: BatchFiles, url: str) -> Iterator[tuple[BinaryIO, int | None]]:
     """A file, and how many bytes it has as it is stored. What goes wrong names it."""
     with named(shown_url(url), _CURES):
-        raw, size_bytes = open_file(url, files.storage_options, OWN, _WORDS, piece_bytes=_STEP_BYTES)
+        raw, size_bytes = open_file(url, files.storage_options, Gate(), _WORDS, piece_bytes=_STEP_BYTES)
         with raw:
             yield raw, size_bytes
 

@@ -18,7 +18,7 @@ import msgspec
 
 from burler.batch.encoders import Layout
 from burler.batch.rolling import HeldStates, OpenFiles, fitting
-from burler.batch.storage import NewBatchFile, Storage, drawn, file_name, plain
+from burler.batch.storage import NewBatchFile, drawn, file_name, open_storage, plain
 from burler.batch_config import BatchConfig
 from burler.clock import Clock
 from burler.errors import BatchError, BurlerError, MessageError, OutputClosed
@@ -128,7 +128,8 @@ class _BatchFile:
 
 
 class BatchWriter(OpenFiles[_BatchFile]):
-    """Takes the messages of one tap in sequence, and hands on SCHEMA, BATCH, ACTIVATE_VERSION and STATE.
+    """Takes the messages of one tap in sequence, and hands on SCHEMA, BATCH, ACTIVATE_VERSION and STATE. The storage is
+    opened, and looked at, first (see ``open_storage``).
 
     Args:
         tap: stands in the names of files.
@@ -140,7 +141,6 @@ class BatchWriter(OpenFiles[_BatchFile]):
 
     def __init__(
         self,
-        storage: Storage,
         config: BatchConfig,
         *,
         tap: str,
@@ -150,9 +150,10 @@ class BatchWriter(OpenFiles[_BatchFile]):
     ) -> None:
         super().__init__(clock or Clock(), most=MOST_OPEN_FILES, age_seconds=config.batch_age_seconds)
         self.config = config
-        self._storage, self._tap, self._emit, self._run_id = storage, tap, emit, run_id or drawn()
+        self._storage = open_storage(config.storage, presign_seconds=config.presign_seconds)
+        self._tap, self._emit, self._run_id = tap, emit, run_id or drawn()
         self._numbers: dict[str, int] = {}
-        self._made: dict[str, Any] = {"files": 0, "rows": 0, "bytes": 0, "root": storage.root}
+        self._made: dict[str, Any] = {"files": 0, "rows": 0, "bytes": 0, "root": self._storage.root}
         self._lock = threading.RLock()
         self._place = 0
         self._dead = False

@@ -22,7 +22,7 @@ from burler.words import counted
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
-    from burler.batch.expansion import Expanded
+    from burler.batch.readers import Expanded
     from burler.cli.progress import Counter
     from burler.sinks.stdout import LineWriter
 
@@ -99,11 +99,11 @@ def convert(config: BatchConfig, source_options: str | None, allow: Allowed, tap
     \b
     tap-anything --config c.json | burler batch convert --format parquet --storage s3://bucket/x | target-of-parquet
     """
-    from burler.batch import conversion
+    from burler.batch import packing
 
     options = read_options("--source-options", source_options)
     with piped("convert") as pipe:
-        done = conversion.convert(pipe.fd, pipe.write, config, tap=tap, options=options, allow=allow, **pipe.hooks)
+        done = packing.convert(pipe.fd, pipe.write, config, tap=tap, options=options, allow=allow, **pipe.hooks)
     _say("convert", done)
     return 0
 

@@ -105,9 +105,7 @@ class BatchSink(Forward):
 
     def _opened(self) -> BatchWriter:
         from burler.batch.encoders import prepare
-        from burler.batch.storage import open_storage
         from burler.batch.writer import BatchWriter
 
         prepare(self._config.encoding)
-        storage = open_storage(self._config.storage, presign_seconds=self._config.presign_seconds)
-        return BatchWriter(storage, self._config, tap=self._tap, emit=self._sink.write)
+        return BatchWriter(self._config, tap=self._tap, emit=self._sink.write)

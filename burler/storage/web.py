@@ -8,8 +8,9 @@ import io
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from burler.http.origins import same_origin
 from burler.http.prepared import location_of
 from burler.storage import location
 from burler.storage.faults import said
@@ -36,28 +37,34 @@ class Refused(ReadFault):
     """Something that may not be read. ``cure``: what to do if it should be."""
 
 
-class Gate(Protocol):
-    """What may be read, where others than who reads have named it. All may raise ``Refused``."""
+class Gate:
+    """What may be read, where others than who reads have named it: here, all. Heirs raise ``Refused``."""
 
-    def path(self, path: Path, /) -> Path:
-        """The file of this machine to be opened for a path."""
+    def path(self, path: Path) -> Path:
+        """The file of this machine to be opened for an absolute path."""
+        return path
 
-    def web(self, url: str, /) -> None:
+    def web(self, url: str) -> None:
         """Look at an http(s) address, before it is asked."""
 
-    def store(self, url: str, options: Mapping[str, Any], /) -> None:
+    def store(self, url: str, options: Mapping[str, Any]) -> None:
         """Look at a URL that fsspec is to open with such options."""
 
-    def opened_store(self, store: Any, /) -> None:
+    def opened_store(self, store: Any) -> None:
         """Look at fsspec's store of a URL."""
 
-    def is_home(self, url: str, first: str, /) -> bool:
-        """Whether an http(s) address may see the headers; ``first``: the one that redirects lead from."""
+    def is_home(self, url: str, first: str) -> bool:
+        """Whether an http(s) address may see the headers among the options. They go to one origin.
 
-    def check_headers(self, url: str, /) -> None:
+        Args:
+            first: the address that was asked at first, if ``url`` is one that it redirects to.
+        """
+        return same_origin(url, first)
+
+    def check_headers(self, url: str) -> None:
         """Look whether there is a host at all that the headers may go to."""
 
-    def guard(self, session: requests.Session, /) -> None:
+    def guard(self, session: requests.Session) -> None:
         """Have a session look at who answers, before it asks."""
 
 
