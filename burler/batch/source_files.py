@@ -332,7 +332,7 @@ def _said(files: BatchFiles, url: str) -> dict[str, Any]:
 def _of_lines(source: Decompressed) -> dict[str, Any]:
     """The keys of the first row."""
     begin = source.read(len(BOM_UTF8))
-    lines, _ = next(json_lines(source, begin=begin, allow_nan=True), (b"", 0))
+    lines, _ = next(json_lines(source, begin=begin, most_line_bytes=_MOST_BYTES, allow_nan=True), (b"", 0))
     row = json.loads(lines.partition(b"\n")[0] or b"{}", parse_int=str)
     remark = _MARKED if begin == BOM_UTF8 else None
     return {"keys": tuple(row), "is_empty": not lines, "remark": remark}

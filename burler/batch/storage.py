@@ -299,10 +299,6 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
                 f"batch_config.storage.options are for stores, and batch_config.storage.root '{storage.root}' is a "
                 f"folder of this machine.\n  Did you mean {meant}? Else leave the options out."
             )
-    elif location.scheme == "memory":
-        logger.warning(
-            "batch_config.storage.root %s: its files end with this process; no target can read them.", storage.root
-        )
     elif location.scheme in ("s3", "s3a") and presign_seconds is not None:  # the signature that all regions take
         config = {"signature_version": "s3v4", **(storage.options.get("config_kwargs") or {})}
         location = dataclasses.replace(location, options={**storage.options, "config_kwargs": config})

@@ -172,7 +172,6 @@ class BatchWriter(OpenFiles[_BatchFile]):
             BatchError: the format has no form for it.
         """
         with self._working():
-            self._place += 1
             if self._schemas.get(message.stream) != message:
                 self._end_of(message.stream)
                 self._remark(message.stream)
@@ -202,7 +201,6 @@ class BatchWriter(OpenFiles[_BatchFile]):
             BatchError: a value that its column can't hold; a row before its SCHEMA. StorageError: see the class.
         """
         with self._working():
-            self._place += 1
             start = done = 0
             while done < count:
                 file = self._file(stream, version)
@@ -226,12 +224,10 @@ class BatchWriter(OpenFiles[_BatchFile]):
                     start, done = end, done + taken
                 if not taken or self._is_full(file):
                     self.end(file)
-                    self._release()
 
     def table(self, page: ArrowPage) -> None:
         """A page of columns, exactly those of the stream's layout."""
         with self._working():
-            self._place += 1
             done, count = 0, page.table.num_rows
             while done < count:
                 file = self._file(page.stream, page.version)
@@ -243,21 +239,17 @@ class BatchWriter(OpenFiles[_BatchFile]):
                 done += taken
                 if self._is_full(file):
                     self.end(file)
-                    self._release()
 
     def batch(self, message: Batch) -> None:
         """Files that somebody else has made, at their place in the stream."""
         with self._working():
-            self._place += 1
             self._end_of(message.stream)
             self._emit(message)
             self._passed += len(message.manifest)
-            self._release()
 
     def activate_version(self, message: ActivateVersion) -> None:
         """ACTIVATE_VERSION, behind the rows before it."""
         with self._working():
-            self._place += 1
             self._end_of(message.stream)
             if self.config.activates:
                 self._emit(message)
@@ -268,21 +260,17 @@ class BatchWriter(OpenFiles[_BatchFile]):
                     "version of batched rows, and would drop them all. batch_config.activate_version: true sends it.",
                     self.config.dialect,
                 )
-            self._release()
 
     def pass_on(self, message: Message) -> None:
         """A message of a stream that is not batched: it goes on at once."""
         with self._working():
-            self._place += 1
             self._emit(message)
 
     def state(self, message: State) -> None:
         """A STATE: goes on at once if all before it is out, else when it is; newest only."""
         with self._working():
-            self._place += 1
             self._held.add(self._place, message, self.begun)
             self.end_old()
-            self._release()
 
     # ---- when files end --------------------------------------------------------------------------------
 
@@ -292,13 +280,11 @@ class BatchWriter(OpenFiles[_BatchFile]):
             return
         with self._working():
             self.end_old()
-            self._release()
 
     def flush(self) -> None:
         """End every open file, send its message, let the newest STATE go."""
         with self._working():
             self.end_all()
-            self._release()
 
     def close(self) -> None:
         """The end: ``flush``; afterwards the writer takes nothing more. Nothing happens after an error."""
@@ -350,12 +336,16 @@ class BatchWriter(OpenFiles[_BatchFile]):
 
     @contextlib.contextmanager
     def _working(self) -> Iterator[None]:
-        """One call at a time; an error that may have left something half done ends the writer."""
+        """One call at a time, and the STATE that it freed behind it; an error that may have left something half done
+        ends the writer."""
         with self._lock:
             if self._dead:
                 raise BurlerError("this batch writer has ended, by close or by an earlier error: make a new one.")
+            self._place += 1
             try:
                 yield
+                if (state := self._held.release(self.begun)) is not None:
+                    self._emit(state)
             except MessageError:
                 raise  # about what came in, of which nothing was taken
             except BaseException:
@@ -368,7 +358,6 @@ class BatchWriter(OpenFiles[_BatchFile]):
         if file is not None and file.version == version and not self._is_old(file):
             return file
         self._end_of(stream)
-        self._release()
         if stream not in self._layouts:
             raise MessageError(f"stream '{stream}': data came before its SCHEMA. The tap must send SCHEMA first.")
         self._make_place()
@@ -413,8 +402,3 @@ class BatchWriter(OpenFiles[_BatchFile]):
     def _remark(self, stream: str) -> None:
         for remark in self._layouts[stream].remarks() if stream in self._layouts else ():
             logger.warning("stream '%s': %s", stream, remark)
-
-    def _release(self) -> None:
-        state = self._held.release(self.begun)
-        if state is not None:
-            self._emit(state)

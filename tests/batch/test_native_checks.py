@@ -183,7 +183,7 @@ def test_a_line_that_never_ends_is_not_read_for_ever(tmp_path):
     with path.open("wb") as out:
         out.truncate(1 << 30)
     before = _read_bytes()
-    with pytest.raises(FileError, match="no line ends within its first 16,777,216 bytes"):
+    with pytest.raises(FileError, match="it does not end within 16,777,216 bytes"):
         one(path)
     assert _read_bytes() - before < 20 << 20
 
@@ -223,4 +223,4 @@ def test_a_big_file_is_not_read_to_its_end(tmp_path, kind):
     assert batches(run_tap(tap, config_of(tmp_path)))[0]["manifest"] == [f"file://{path}"]
     read = _read_bytes() - before
     assert path.stat().st_size > 30_000_000
-    assert read < 700_000, f"{read:,} bytes were read"
+    assert read < 1_300_000, f"{read:,} bytes were read"
