@@ -105,8 +105,6 @@ class Contents:
     def __init__(self, options: Options, table: Table, on_footer: Callable[[Any], Any] | None = None) -> None:
         self._options, self._table, self._on_footer = options, table, on_footer
         self._warned: set[str] = set()
-        self.kind = ""
-        """What the page that was given last is from: one of ``FORMATS``."""
 
     def pages(self, file: File) -> Generator[Any, None, None]:
         """The pages of a file, which ``Options.check`` let pass.
@@ -156,7 +154,6 @@ class Contents:
             header = int(csv.header is True)
         before = 0
         for page in pages:
-            self.kind = kind or ""
             count = page.data.count(b"\n") if isinstance(page, JsonPage) else page.num_rows  # of a document no matter
             if options.add:
                 page = _added(options.add, page, label, file.modified_at, before)

@@ -109,8 +109,6 @@ class Csv:
         if isinstance(given, str) or not given or not all(isinstance(name, str) and name for name in given):
             raise _wrong(f"header is True, False or a tuple of names, not {self.header!r}", "burler.files.Csv")
         object.__setattr__(self, "header", tuple(self.header))
-        if len(set(self.header)) < len(self.header):
-            raise _wrong("header names a column twice", "burler.files.Csv")
 
     def dialect(self) -> Dialect:
         """How the text is written.

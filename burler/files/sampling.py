@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -64,11 +65,12 @@ class Sampled:
             self.options.check(file)
             footers: list[Any] = []
             contents = Contents(replace(self.options, add=()), Table({}), footers.append)
-            for page in _few(contents.pages(file), self.sample_rows):
-                if isinstance(page, JsonPage):
-                    inference.add_all(rows_of(page)[: self.sample_rows])
-                elif contents.kind != "parquet":
-                    inference.add_all(_typed(page.slice(0, self.sample_rows), self.options.csv or Csv()))
+            with contextlib.closing(contents.pages(file)) as pages:
+                for page in _few(pages, self.sample_rows):
+                    if isinstance(page, JsonPage):
+                        inference.add_all(rows_of(page)[: self.sample_rows])
+                    elif not footers:
+                        inference.add_all(_typed(page.slice(0, self.sample_rows), self.options.csv or Csv()))
             for footer in footers:
                 from burler.records.columns.arrow import properties_of
 
@@ -122,15 +124,12 @@ def schema(
 
 
 def _few(pages: Iterator[Any], rows: int) -> Iterator[Any]:
-    """Pages until they have so many rows; the file is closed then."""
-    try:
-        for page in pages:
-            yield page
-            rows -= page.data.count(b"\n") or 1 if isinstance(page, JsonPage) else page.num_rows
-            if rows <= 0:
-                return
-    finally:
-        pages.close()  # type: ignore[attr-defined]
+    """Pages until they have so many rows."""
+    for page in pages:
+        yield page
+        rows -= page.data.count(b"\n") or 1 if isinstance(page, JsonPage) else page.num_rows
+        if rows <= 0:
+            return
 
 
 def _typed(batch: Any, csv: Csv) -> Iterator[dict[str, Any]]:
@@ -166,13 +165,11 @@ def _widen(found: dict[str, Any], more: Mapping[str, Any], file: File) -> None:
         FileError: there is none.
     """
     for name, node in more.items():
-        before = found.setdefault(name, node)
+        before = found.get(name) or node  # {} says nothing
+        if before == node or not node:
+            found[name] = before
+            continue
         first, second = set(types_of(before)), set(types_of(node))
-        if before == node or not second:
-            continue
-        if not first:
-            found[name] = node
-            continue
         kinds = (first | second) - {"null"}
         if kinds == {"integer", "number"}:
             kinds = {"number"}
@@ -183,6 +180,7 @@ def _widen(found: dict[str, Any], more: Mapping[str, Any], file: File) -> None:
                 "  Narrow the pattern, or write the schema yourself."
             )
         types = [*sorted({"null"} & (first | second)), *kinds]
-        same = {key: value for key, value in before.items() if node.get(key) == value}
-        same = {**before, **node} if kinds & {"object", "array"} else same
-        found[name] = {**same, "type": types if len(types) > 1 else types[0]}
+        more_of = {**before, **node}
+        if not kinds & {"object", "array"}:
+            more_of = {key: value for key, value in more_of.items() if before.get(key) == node.get(key)}
+        found[name] = {**more_of, "type": types if len(types) > 1 else types[0]}
