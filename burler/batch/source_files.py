@@ -228,7 +228,7 @@ def _written(format: str | None, compression: str | None, urls: Sequence[str]) -
     packings = {split_name(name)[1] for name in names} if compression is None else {None if asked == "none" else asked}
     if len(kinds) > 1 or len(packings) > 1:
         raise _wrong("these files are written in several ways, as their names say.\n  Yield one batch_files for each.")
-    kind, packing = (kinds.pop(), packings.pop()) if names else ("jsonl", None)
+    kind, packing = (kinds.pop(), packings.pop()) if names else (format or "jsonl", None)
     example = location.shown("".join(urls[:1]))
     if packing == "zip":
         raise _wrong(f"'{example}' is a zip, which holds files of its own: use burler.files.read.")

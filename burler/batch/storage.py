@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from burler.batch_config import FORMATS, PACKINGS, BatchStorage, Encoding
+from burler.batch_config import CODECS, FORMATS, PACKINGS, BatchStorage
 from burler.clock import LAST_SECONDS, briefly
 from burler.config.secrets import hide
 from burler.errors import BurlerError, ConfigError, DeclarationError
@@ -299,6 +299,10 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
                 f"batch_config.storage.options are for stores, and batch_config.storage.root '{storage.root}' is a "
                 f"folder of this machine.\n  Did you mean {meant}? Else leave the options out."
             )
+    elif location.scheme == "memory":
+        logger.warning(
+            "batch_config.storage.root %s: its files end with this process; no target can read them.", storage.root
+        )
     elif location.scheme in ("s3", "s3a") and presign_seconds is not None:  # the signature that all regions take
         config = {"signature_version": "s3v4", **(storage.options.get("config_kwargs") or {})}
         location = dataclasses.replace(location, options={**storage.options, "config_kwargs": config})
@@ -375,17 +379,15 @@ class ExportFiles:
         compression: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
-        packing = COMPRESSIONS.get(compression or "", compression)
-        if format not in FORMATS or (packing or "none") not in PACKINGS:
+        packing = COMPRESSIONS.get(compression or "", compression) or "none"
+        if format not in FORMATS or packing not in (("none",) if format in CODECS else PACKINGS):
             raise DeclarationError(
                 f"burler.batch.ExportFiles: format={format!r}, compression={compression!r} is unknown. Known: "
-                f"{', '.join(FORMATS)}; {', '.join(PACKINGS)}."
+                f"{', '.join(FORMATS)}; {', '.join(PACKINGS)} (none alone for {', '.join(CODECS)}: they are packed "
+                "inside)."
             )
-        packing = None if packing == "none" else packing
-        columnar = Encoding(format).is_columnar
-        if columnar and packing is not None:
-            raise DeclarationError(f"burler.batch.ExportFiles: {format} is packed inside; leave compression= out.")
-        self._encoding = Encoding(format, packing)
+        self._packing = None if packing == "none" else packing
+        self._ending = ending(format, self._packing)
         self._storage = open_storage(BatchStorage(root=root, options=dict(storage_options or {})))
         self._tap, self._stream, self._run_id = tap, stream, drawn()
         self._number = 0
@@ -398,9 +400,8 @@ class ExportFiles:
             StorageError: the place is full, or gone.
         """
         self._number += 1
-        kind, packing = self._encoding.format, self._encoding.packing
-        name = file_name(self._tap, self._stream, self._run_id, self._number, ending(kind, packing))
-        file = self._storage.new_file(name, packing)
+        name = file_name(self._tap, self._stream, self._run_id, self._number, self._ending)
+        file = self._storage.new_file(name, self._packing)
         try:
             yield file
             file.publish()
