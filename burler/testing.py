@@ -20,9 +20,11 @@ from burler.context import Call, KeepingChannel, StreamRun, bind, unbind
 from burler.declare.tap import Tap
 from burler.engine.catalog.discovery import discover_app
 from burler.engine.run.signals import Stopper
-from burler.engine.run.start import check_limit, run_session
+from burler.engine.run.start import run_session
 from burler.engine.run.sync import SyncResult
 from burler.engine.session import open_session
+from burler.errors import UsageError
+from burler.numbers import is_count
 from burler.singer.catalog import Catalog
 from burler.sinks.memory import MemorySink
 from burler.sinks.open import with_batches
@@ -127,7 +129,10 @@ def run_tap(
         UsageError: config, catalog, state or the declarations are wrong.
     """
     sink = MemorySink()
-    check_limit(limit)
+    if limit is not None and not is_count(limit, 1):
+        raise UsageError(
+            f"limit must be a whole number above 0, not {limit!r:.60}. For SCHEMA lines only: schemas_only=True"
+        )
     session, settings = open_session(tap.seal(), dict(config or {}))
     touched = settings.state_scope == "touched"
     result = run_session(

@@ -21,6 +21,7 @@ from burler.errors import StreamError
 from burler.pages import PageError, as_page, batches, is_files, is_line, is_passed, misused, size_bytes
 from burler.pipeline.yielded import MAY_CHANGE, Item, Strange, is_row, rows_of, size_of_item, size_of_row, tell_giver
 from burler.records.describing import describe
+from burler.settings import Settings
 
 _STEP_ROWS = 64  # that are gathered without a look at them
 _FIRST_STEP_ROWS, _SMALL_BYTES = 8, 4096  # the same behind a first row that is small
@@ -29,8 +30,67 @@ _BIG_BYTES = 2 * 1024 * 1024
 _BIG_PAGE_BYTES = 16 * 1024  # a page of this size is written before user code goes on
 _MOMENT_SECONDS = 0.005
 _FULL_BYTES = 256 * 1024  # of pages, after which user code waits until they are written
+_PAGE_BYTES = 4 * 1024 * 1024
+_FIRST_PAGE_ROWS = 10
+_LOT_BYTES = 2 * 1024 * 1024
 _CUT = Strange("what follows does not count")
 _NONE: Any = object()
+
+
+class PageSize:
+    """Starts small and follows what it sees of the stream's rows and of the time they take."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.rows = min(_FIRST_PAGE_ROWS, settings.page_max_rows)
+        self._rows_before = self._size_before = 0
+
+    def adapt(self, *, rows: int, size: int, seconds: float) -> None:
+        """Take in what a page has shown.
+
+        Args:
+            rows, size: how many rows, and bytes of lines, the stream has had so far.
+            seconds: how long the last page took to come together.
+        """
+        limit = self._settings.page_max_rows
+        new, new_size = rows - self._rows_before, size - self._size_before
+        if new > 0:
+            limit = min(limit, max(1, _PAGE_BYTES // max(1, new_size // new)))
+            self._rows_before, self._size_before = rows, size
+        age = self._settings.page_max_age_seconds / 2
+        if seconds > age:
+            limit = min(limit, int(self.rows / seconds * age))
+        self.rows = max(1, min(limit, self.rows * 4))
+
+
+class Lot:
+    """Rows of parents that were read ahead.
+
+    Args:
+        most_rows, most_seconds: of one lot.
+    """
+
+    __slots__ = ("_most_rows", "_most_seconds", "_size", "_until", "rows")
+
+    def __init__(self, most_rows: int, most_seconds: float) -> None:
+        self.rows: deque[tuple[str, Mapping[str, Any]]] = deque()
+        self._most_rows, self._most_seconds = most_rows, most_seconds
+        self.begin()
+
+    def begin(self) -> None:
+        """Another one."""
+        self._size, self._until = 0, time.monotonic() + self._most_seconds
+
+    def add(self, stream: str, row: Mapping[str, Any]) -> None:
+        """Add a row."""
+        self.rows.append((stream, row))
+        self._size += size_of_row(row)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more is to be read ahead."""
+        full = len(self.rows) >= self._most_rows or self._size >= _LOT_BYTES
+        return full or time.monotonic() >= self._until
 
 
 class Buffer:

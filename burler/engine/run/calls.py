@@ -39,6 +39,8 @@ class Calls:
 
     Attributes:
         tallies: what functions have counted, by stream.
+        saved_by_hand: an author has vouched for a bookmark.
+        sources_changed: what sources say of themselves is other than what was saved.
         of_partitions: the call of the partitions function.
         records_paths: for each function that is called, the way to the rows in pages of each stream that it gives.
     """
@@ -61,6 +63,7 @@ class Calls:
         self._catalog, self._start_date, self._client = catalog, settings.start_date, client
         self._tailing, self._ignores_sources = tailing, ignores_sources
         self.tallies: dict[str, Tally] = defaultdict(Tally)
+        self.saved_by_hand = self.sources_changed = False
         self.of_partitions = Call()
         specs, emits = planned.specs, planned.family.emits
         self.records_paths = {name: {one: specs[one].records_path for one in some} for name, some in emits.items()}

@@ -102,7 +102,6 @@ class Job:
             self.family, most=settings.max_failures, events=run.events, stop=stop, open_tasks=self.open_tasks
         )
         self.retries = Retries(run.session.invoke)
-        self.saved_by_hand = self._source_changed = False
         self.last: Task | None = None
         self.since_rows, self.since_pages, self._since = memory.since if memory else (0, 0, run.clock.monotonic())
         self._ended_tasks = 0
@@ -229,7 +228,7 @@ class Job:
             self.saved.merge(task.progress())
         if self.memory is not None:
             self.memory.since = self.since_rows, self.since_pages, self._since
-        if self._sources_changed() or any(writer.versions.activated for writer in self.writers.values()):
+        if self.calls.sources_changed or any(writer.versions.activated for writer in self.writers.values()):
             self.run.ledger.note()
         self.run.sink.flush()
 
@@ -290,14 +289,9 @@ class Job:
             self.failures.end(error)
 
     def _count(self, task: Task) -> None:
-        self.saved_by_hand |= task.saved_by_hand
-        self._source_changed |= task.source_changed
         for name, tracker in task.trackers.items():
             if name in self.writers:
                 self.writers[name].count_values(without=tracker.without_value, newer=tracker.newer)
-
-    def _sources_changed(self) -> bool:
-        return self._source_changed or any(task.source_changed for task in self.open_tasks)
 
     # ---- from other threads (under the engine's lock) ----------------------------------------------------
 
@@ -364,7 +358,7 @@ class Job:
                 saves_nothing=status == "succeeded"
                 and isinstance(self.spec.strategy, Manual)
                 and self.rows > 0
-                and not self.saved_by_hand,
+                and not self.calls.saved_by_hand,
             )
         )
         if status == "succeeded":
@@ -421,7 +415,7 @@ class Job:
         seconds = self.run.clock.monotonic() - self._since
         since = Since(self.since_rows, seconds, self.since_pages)
         waited = since.rows >= _SOON_ROWS or seconds >= _SOON_SECONDS
-        soon = self.memory is None and waited and (self._ended_tasks > 0 or self._sources_changed())
+        soon = self.memory is None and waited and (self._ended_tasks > 0 or self.calls.sources_changed)
         if (soon or self._strategy_asks(since)) and self.run.ledger.has_room():
             self.save_state()
 

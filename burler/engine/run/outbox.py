@@ -395,7 +395,7 @@ class TaskChannel(Channel):
             if job.run.ledger.is_small:
                 job.save_state()
             else:  # of thousands of partitions each would write all of them: it goes with the next one that is due
-                task.source_changed = True
+                job.calls.sources_changed = True
 
         if self._is_open:
             self._act(act)

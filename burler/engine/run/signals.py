@@ -56,7 +56,7 @@ class Stopper:
     tail; ``put_off`` says that one waits for its ``hang_up``, since ``may_hang_up`` has said no: that is called in the
     handler, so it takes no lock. ``listeners`` are called by the watchdog, a thread like any other, whenever there is
     news. ``on_stuck`` is called before user code that does not come to its end is left behind with the process.
-    ``raised`` says whether Stop was raised in the last ``user_code`` block, since user code may have caught it.
+    ``raised`` says whether Stop was raised in the user code that was called last, since user code may have caught it.
     """
 
     def __init__(self, blocked_since: Callable[[], float | None] = lambda: None) -> None:
@@ -85,40 +85,23 @@ class Stopper:
         """Whether the run is to end."""
         return self.stop.reason >= Reason.STOPPED
 
-    @contextlib.contextmanager
-    def user_code(self, token: StopToken | None = None) -> Iterator[None]:
-        """While this is entered (on the main thread), Stop is raised once the token, or the run's, ends."""
-        self._enter(token or self.stop, _nothing)
-        try:
-            if self._token.reason:
-                self._interrupt()
-            yield
-        finally:
-            self._leave()
-
     def run(self, action: Callable[[], Any], token: StopToken, on_raise: Callable[[], None] = _nothing) -> Any:
-        """Call user code: as ``user_code``, for who calls it often. ``on_raise`` is called right before Stop is
-        raised."""
-        self._enter(token, on_raise)
+        """Call user code (on the main thread): Stop is raised in it once the token ends. ``on_raise`` is called right
+        before that."""
+        self.raised = False
+        self._token, self._on_raise = token, on_raise
+        self._in_user_code = True
         try:
             if token.reason:
                 self._interrupt()
             return action()
         finally:
-            self._leave()
-
-    def _enter(self, token: StopToken, on_raise: Callable[[], None]) -> None:
-        self.raised = False
-        self._token, self._on_raise = token, on_raise
-        self._in_user_code = True
-
-    def _leave(self) -> None:
-        self._in_user_code = False
-        self._closing_since = self._ending_since = None
+            self._in_user_code = False
+            self._closing_since = self._ending_since = None
 
     @contextlib.contextmanager
     def our_code(self) -> Iterator[None]:
-        """Inside of ``user_code``: while this is entered, nothing is raised; a signal waits until it is left."""
+        """Inside of user code: while this is entered, nothing is raised; a signal waits until it is left."""
         if not self._in_user_code:
             yield
             return
@@ -337,11 +320,6 @@ class Stopper:
 
 class Undisturbed(Stopper):
     """Stands for a stopper in threads that no signal reaches: whoever runs there looks at the token by itself."""
-
-    @contextlib.contextmanager
-    def user_code(self, token: StopToken | None = None) -> Iterator[None]:
-        """Nothing is raised here."""
-        yield
 
     def run(self, action: Callable[[], Any], token: StopToken, on_raise: Callable[[], None] = lambda: None) -> Any:
         """Nothing is raised here."""

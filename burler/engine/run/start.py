@@ -22,10 +22,8 @@ from burler.engine.state.ledger import unread
 from burler.engine.tail.schedule import check_metadata
 from burler.engine.tail.tail import run_tail
 from burler.engine.writer.writer import schema_of
-from burler.errors import UsageError
 from burler.events import Events, Listener, RunBegan, RunEnded, Status
 from burler.log_settings import log_settings
-from burler.numbers import is_count
 from burler.report.log import RunLog, TailLog
 from burler.report.stats import RunStats
 from burler.settings import Settings
@@ -123,18 +121,6 @@ def _plan(session: Session, settings: Settings, *, tail: bool, **more: Any) -> P
     for stream in plan.streams if tail else ():
         check_metadata(stream)
     return plan
-
-
-def check_limit(limit: int | None) -> None:
-    """Refuse a limit that is none.
-
-    Raises:
-        UsageError: so.
-    """
-    if limit is not None and not is_count(limit, 1):
-        raise UsageError(
-            f"limit must be a whole number above 0, not {limit!r:.60}. For SCHEMA lines only: --test=schema"
-        )
 
 
 def _announce(app: App, plan: Plan, limit: int | None, state: dict[str, Any]) -> None:

@@ -121,8 +121,6 @@ class Task:
         self.retries = 0
         self.complete = False
         self.held = self._save_asked = False
-        self.saved_by_hand = False  # its author has vouched for a bookmark
-        self.source_changed = False  # its source states are others than those that were saved
         self._caught_up = False
         self.pending: list[Callable[[], None]] = []
         # Of the key of its rows, where partitions rise.
@@ -300,7 +298,7 @@ class Task:
         if not self.held:
             self._safe = states
             if not self.root.call.incomplete:  # else the next run would hear that nothing has changed
-                self.source_changed |= self.sources.keep(states.sources)
+                self._calls.sources_changed |= self.sources.keep(states.sources)
 
     def drop_sources(self, stream: str) -> None:
         """Entries of a stream no longer count, whatever else may be said of it."""
@@ -345,7 +343,7 @@ class Task:
         tracker = self.trackers.get(name)
         if tracker is None:
             return
-        self.saved_by_hand = True
+        self._calls.saved_by_hand = True
         save = tracker.save if value is GREATEST else functools.partial(tracker.save, value)
         if self._waits(name):
             self.pending.append(save)

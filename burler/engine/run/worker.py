@@ -18,7 +18,6 @@ import contextvars
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -39,73 +38,11 @@ from burler.errors import StreamError
 from burler.log_settings import log_settings
 from burler.logs import short
 from burler.pages import copied
-from burler.pipeline.pull import Pull
-from burler.pipeline.yielded import size_of_row
-from burler.settings import Settings
+from burler.pipeline.pull import Lot, PageSize, Pull
 
 logger = logging.getLogger(__name__)
 
 _CHARACTERS = 60
-
-_LOT_BYTES = 2 * 1024 * 1024
-_PAGE_BYTES = 4 * 1024 * 1024
-_FIRST_PAGE_ROWS = 10
-
-
-class PageSize:
-    """Starts small and follows what it sees of the stream's rows and of the time they take."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self.rows = min(_FIRST_PAGE_ROWS, settings.page_max_rows)
-        self._rows_before = self._size_before = 0
-
-    def adapt(self, *, rows: int, size: int, seconds: float) -> None:
-        """Take in what a page has shown.
-
-        Args:
-            rows, size: how many rows, and bytes of lines, the stream has had so far.
-            seconds: how long the last page took to come together.
-        """
-        limit = self._settings.page_max_rows
-        new, new_size = rows - self._rows_before, size - self._size_before
-        if new > 0:
-            limit = min(limit, max(1, _PAGE_BYTES // max(1, new_size // new)))
-            self._rows_before, self._size_before = rows, size
-        age = self._settings.page_max_age_seconds / 2
-        if seconds > age:
-            limit = min(limit, int(self.rows / seconds * age))
-        self.rows = max(1, min(limit, self.rows * 4))
-
-
-class Lot:
-    """Rows of parents that were read ahead.
-
-    Args:
-        most_rows, most_seconds: of one lot.
-    """
-
-    __slots__ = ("_most_rows", "_most_seconds", "_size", "_until", "rows")
-
-    def __init__(self, most_rows: int, most_seconds: float) -> None:
-        self.rows: deque[tuple[str, Row]] = deque()
-        self._most_rows, self._most_seconds = most_rows, most_seconds
-        self.begin()
-
-    def begin(self) -> None:
-        """Another one."""
-        self._size, self._until = 0, time.monotonic() + self._most_seconds
-
-    def add(self, stream: str, row: Row) -> None:
-        """Add a row."""
-        self.rows.append((stream, row))
-        self._size += size_of_row(row)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether no more is to be read ahead."""
-        full = len(self.rows) >= self._most_rows or self._size >= _LOT_BYTES
-        return full or time.monotonic() >= self._until
 
 
 class Halted(Exception):
@@ -613,5 +550,5 @@ class Worker:
 
     def _acknowledge(self) -> None:
         if self._run.acknowledgements.waiting and self._job.memory is None:
-            with contextlib.suppress(Stop), self._stopper.user_code(self.outbox.token):
-                self._run.acknowledgements.call()  # what is left is told at the end of the run
+            with contextlib.suppress(Stop):  # what is left is told at the end of the run
+                self._stopper.run(self._run.acknowledgements.call, self.outbox.token)

@@ -349,8 +349,7 @@ class Tail:
         if run.replan is None:
             return []
         try:
-            with stopper_here(run.stopper).user_code(self._stop):
-                plan = run.replan()
+            plan = stopper_here(run.stopper).run(run.replan, self._stop)
         except Stop:
             pass
         except Exception as error:
