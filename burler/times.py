@@ -230,7 +230,7 @@ def format_time(moment: dt.datetime) -> str:
     """
     if moment.utcoffset() is None:
         raise ValueError(f"a date-time without a zone: {moment.isoformat()}")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    return f"{moment.astimezone(UTC).isoformat(timespec='microseconds').removesuffix('+00:00')}Z"
 
 
 def moment(text: str) -> dt.datetime:

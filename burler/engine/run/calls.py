@@ -6,6 +6,7 @@ import datetime as dt
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -28,6 +29,19 @@ from burler.source_state import SourceStates
 from burler.tally import Tally
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What authors keep beside their rows, at one moment.
+
+    Attributes:
+        positions: each ``stream.state``, as JSON.
+        sources: the entries of each ``stream.source_state``; streams without any are left out.
+    """
+
+    positions: bytes
+    sources: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
 class Calls:
     """What all calls of one run have in common.
 
@@ -39,6 +53,7 @@ class Calls:
 
     Attributes:
         tallies: what functions have counted, by stream.
+        nothing_kept: what stands for tasks whose authors keep nothing beside their rows, which are most.
         saved_by_hand: an author has vouched for a bookmark.
         sources_changed: what sources say of themselves is other than what was saved.
         of_partitions: the call of the partitions function.
@@ -63,6 +78,7 @@ class Calls:
         self._catalog, self._start_date, self._client = catalog, settings.start_date, client
         self._tailing, self._ignores_sources = tailing, ignores_sources
         self.tallies: dict[str, Tally] = defaultdict(Tally)
+        self.nothing_kept = Snapshot(msgspec.json.encode({name: {} for name in planned.family.called}))
         self.saved_by_hand = self.sources_changed = False
         self.of_partitions = Call()
         specs, emits = planned.specs, planned.family.emits

@@ -258,6 +258,8 @@ class Job:
             most = max(1, min(most, left))
         if self.pushes and self.has_hooks:
             most = 1  # hooks run where the function runs: what waits for a page would wait for hours
+        if self.run.limit is None:
+            return most
         return max(1, min(most, max(writer.room for writer in self.writers.values())))
 
     # ---- tasks (under the engine's lock) ---------------------------------------------------------------

@@ -11,7 +11,6 @@ import contextvars
 import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -19,7 +18,7 @@ import msgspec
 from burler.call import Given, gives_nothing
 from burler.context import Channel, bind, call_of
 from burler.declare.spec import Children, UserFunction
-from burler.engine.run.calls import Calls
+from burler.engine.run.calls import Calls, Snapshot
 from burler.engine.state.ledger import Start
 from burler.engine.state.progress import KeyRange, Partition, Progress
 from burler.engine.state.sources import SourceEntries
@@ -30,19 +29,6 @@ from burler.singer.bookmark_values import key_text
 Row = Mapping[str, Any]
 GREATEST: Any = object()
 """In place of a value that an author vouches for: the greatest that is out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What authors keep beside their rows, at one moment.
-
-    Attributes:
-        positions: each ``stream.state``, as JSON.
-        sources: the entries of each ``stream.source_state``; streams without any are left out.
-    """
-
-    positions: bytes
-    sources: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
 class Member:
@@ -275,9 +261,12 @@ class Task:
         Raises:
             StreamError: one that holds something else.
         """
+        found = {name: member.run.state for name, member in self.members.items()}
         kept = {name: entries for name, one in self.members.items() if (entries := one.run.source_state.entries())}
+        if not kept and not any(found.values()):
+            return self._calls.nothing_kept
         try:
-            positions = msgspec.json.encode({name: member.run.state for name, member in self.members.items()})
+            positions = msgspec.json.encode(found)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             guilty = next((one for one in self.members.values() if not _has_json(one.run.state)), self.root)
             raise StreamError(

@@ -26,13 +26,14 @@ import msgspec
 
 from burler.call import Given
 from burler.declare.strategies import EveryN, OnPage
+from burler.engine.run.calls import Snapshot
 from burler.engine.run.failures import is_retried
 from burler.engine.run.job import Job
 from burler.engine.run.outbox import Above, Enough, Outbox, TaskFailed
 from burler.engine.run.run import FATAL
 from burler.engine.run.signals import Stop, Stopper
 from burler.engine.run.stop import Reason
-from burler.engine.run.task import Came, Member, Row, Snapshot, Task
+from burler.engine.run.task import Came, Member, Row, Task
 from burler.engine.state.progress import Partition
 from burler.errors import StreamError
 from burler.log_settings import log_settings
@@ -72,6 +73,7 @@ class Worker:
         self._context = contextvars.copy_context()
         self._pulls: list[Pull] = []  # calls that have begun, the root's first
         self._size = PageSize(job.run.settings)
+        self._no_lot = self._lot()
         self._page_rows = 1
         self._spent_seconds = 0.0  # in user code, for what is in the buffer
 
@@ -147,7 +149,8 @@ class Worker:
 
     def _call_root(self, task: Task) -> None:
         """Call the root's function, and go through what it gives."""
-        job, outbox, root, lot = self._job, self.outbox, task.root, self._lot()
+        job, outbox, root = self._job, self.outbox, task.root
+        lot = self._lot() if self.family.has_children else self._no_lot
         pull = self._open(
             task,
             root,
