@@ -152,6 +152,14 @@ class Job:
             self.run.acknowledgements.partitions[self.name][partition.key] = partition.values
         return Task(self.calls, self.writers, partition)
 
+    def as_error(self, error: BaseException) -> Exception:
+        """What user code raised, as an error of the stream: sys.exit() and the like end this stream, not the others."""
+        if isinstance(error, Exception):
+            return error
+        ended = StreamError(self.name, f"stream '{self.name}' ({self.place}): {short(error)}")
+        ended.__cause__ = error
+        return ended
+
     def client(self) -> Any:
         """The client, for functions of this run: it is not closed while they may be at it."""
         number, client = self.run.session.clients.get()
@@ -263,11 +271,6 @@ class Job:
         return max(1, min(most, max(writer.room for writer in self.writers.values())))
 
     # ---- tasks (under the engine's lock) ---------------------------------------------------------------
-
-    def could_not_begin(self, partition: Partition, error: StreamError) -> None:
-        """There is no task of a partition; the others go on, but those behind it don't collapse."""
-        self.failures.of_call_of_root(partition, error)
-        self.saved.stop_at(partition.number)
 
     def task_began(self, task: Task) -> None:
         """Rows of a task follow."""

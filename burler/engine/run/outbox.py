@@ -37,8 +37,12 @@ class Enough(Stop):
     """As many rows are out as a limit allows, and user code has not come to a yield."""
 
 
-class TaskFailed(Exception):
-    """Something of the task did not fit: ``task.error``."""
+class Raised(Exception):
+    """What ends a task: something of it did not fit, or what a function raised, whichever function it was."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class Outbox:
@@ -126,13 +130,13 @@ class Outbox:
         """Between two calls: write what was gathered, and act.
 
         Raises:
-            TaskFailed: something did not fit.
+            Raised: something did not fit.
         """
         with self.run.lock:
             self.write()
             self.guarded(task, action)
         if task.error is not None:
-            raise TaskFailed
+            raise Raised(task.error)
 
     def _rows(self, task: Task, given: dict[str, list[Any]]) -> None:
         job, family, root = self.job, self.job.family, self.job.name

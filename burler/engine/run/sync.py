@@ -23,9 +23,7 @@ from burler.engine.run.signals import Stopper, Undisturbed, stopper_here
 from burler.engine.run.stop import Reason, StopToken
 from burler.engine.run.worker import Worker
 from burler.engine.tail.memory import Memory
-from burler.errors import StreamError
 from burler.events import Failed, Status
-from burler.logs import short
 from burler.pages import copied
 
 GRACE_SECONDS = 1.0
@@ -246,9 +244,8 @@ def _run_worker(job: Job, worker: Worker) -> None:
     try:
         worker.run()
     except BaseException as failed:
-        error = failed
-        if isinstance(error, SystemExit):  # of code that an author's object runs somewhere: it ends no process
-            error = StreamError(job.name, f"stream '{job.name}' ({job.place}): {short(error)}")
+        # SystemExit of code that an author's object runs somewhere ends no process.
+        error = job.as_error(failed) if isinstance(failed, SystemExit) else failed
         if isinstance(error, Exception) and not isinstance(error, FATAL) and job.run.stop.error is not error:
             with job.run.lock:
                 job.failures.end(error)

@@ -29,7 +29,7 @@ from burler.declare.strategies import EveryN, OnPage
 from burler.engine.run.calls import Snapshot
 from burler.engine.run.failures import is_retried
 from burler.engine.run.job import Job
-from burler.engine.run.outbox import Above, Enough, Outbox, TaskFailed
+from burler.engine.run.outbox import Above, Enough, Outbox, Raised
 from burler.engine.run.run import FATAL
 from burler.engine.run.signals import Stop, Stopper
 from burler.engine.run.stop import Reason
@@ -50,15 +50,7 @@ class Halted(Exception):
     """User code was stopped, or is not called any more: the run, or the round, is to end, or a limit is reached."""
 
 
-class Raised(Exception):
-    """What a function raised that ends its task, whichever function it was."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(error)
-        self.error = error
-
-
-_NOT_THE_CALLS: tuple[type[BaseException], ...] = (Halted, TaskFailed, Raised, *FATAL)
+_NOT_THE_CALLS: tuple[type[BaseException], ...] = (Halted, Raised, *FATAL)
 
 
 class Worker:
@@ -111,15 +103,16 @@ class Worker:
                 raise
             except BaseException as error:
                 with self._run.lock:
-                    self._job.failures.of_partitions_function(self._as_error(error))
+                    self._job.failures.of_partitions_function(self._job.as_error(error))
                 return None
             if given is None:
                 return None
             try:
                 return self._job.task(given)
             except StreamError as error:
-                with self._run.lock:
-                    self._job.could_not_begin(given, error)
+                with self._run.lock:  # the others go on, but those behind it don't collapse
+                    self._job.failures.of_call_of_root(given, error)
+                    self._job.saved.stop_at(given.number)
 
     def _check(self) -> None:
         if not self.outbox.goes_on:
@@ -132,12 +125,10 @@ class Worker:
             Halted: it did not come to its end, and no other one is to follow.
         """
         self.outbox.begin(task)
-        error: Exception | None = None
+        error: BaseException | None = None
         try:
             self._call_root(task)
             return True
-        except TaskFailed:
-            pass
         except Raised as raised:
             self._write_last()
             error = raised.error
@@ -169,7 +160,7 @@ class Worker:
             except (Halted, Raised):
                 raise
             except BaseException as failed:  # what came before it counts
-                alive, error = False, self._as_error(failed)
+                alive, error = False, self._job.as_error(failed)
             ends = not alive and error is None and not outbox.told
             if not self.family.has_children:
                 states = self._states(task) if error is None else None
@@ -193,16 +184,7 @@ class Worker:
         except StreamError as error:
             raise Raised(error) from None
 
-    def _as_error(self, error: BaseException) -> Exception:
-        """What user code raised, as an error of the stream: sys.exit() and the like end this stream, not the others."""
-        if isinstance(error, Exception):
-            return error
-        job = self._job
-        ended = StreamError(job.name, f"stream '{job.name}' ({job.place}): {short(error)}")
-        ended.__cause__ = error
-        return ended
-
-    def _failed(self, task: Task, error: Exception | None) -> bool:
+    def _failed(self, task: Task, error: BaseException | None) -> bool:
         """The task can't go on; whether it is tried once more.
 
         Raises:
@@ -234,7 +216,7 @@ class Worker:
         self._close()
         return False
 
-    def _try_again(self, task: Task, error: Exception) -> None:
+    def _try_again(self, task: Task, error: BaseException) -> None:
         """Prepare a further try: from the task's beginning, or from where its author says."""
         job, root = self._job, task.root
         self._close()
@@ -289,7 +271,7 @@ class Worker:
         except (Stop, KeyboardInterrupt) as stop:
             if stopper.raised:
                 raise Halted from None
-            raise Raised(StreamError(job.name, f"stream '{job.name}' ({job.place}): {short(stop)}")) from None
+            raise Raised(job.as_error(stop)) from None
         except BaseException as error:
             if not stopper.raised:
                 raise
@@ -435,7 +417,7 @@ class Worker:
                 except (Halted, Raised):
                     raise
                 except FATAL as failed:
-                    raise Raised(failed) from None  # type: ignore[arg-type]
+                    raise Raised(failed) from None
                 except BaseException as failed:  # what was read ahead gets its children all the same
                     error, alive = failed, False
                 if child.children and (not alive or lot.is_full):
@@ -501,7 +483,7 @@ class Worker:
                         job.save_state()
                     job.save_if_due()
             if task.error is not None:
-                raise TaskFailed
+                raise Raised(task.error)
             if not lot.rows:
                 self._acknowledge()
                 return
@@ -522,7 +504,7 @@ class Worker:
             ends: the function has come to its end.
 
         Raises:
-            Halted: nothing is written any more. TaskFailed: something did not fit.
+            Halted: nothing is written any more. Raised: something did not fit.
         """
         job, run = self._job, self._run
         run.session.save_config()
@@ -539,7 +521,7 @@ class Worker:
             job.save_if_due()
         self._acknowledge()
         if task.error is not None:
-            raise TaskFailed
+            raise Raised(task.error)
 
     def _end(self, task: Task, states: Snapshot | None) -> None:
         self.outbox.guarded(task, task.check_overlap)
