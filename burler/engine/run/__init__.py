@@ -7,5 +7,5 @@ What to open for what:
     sync, worker, task        who drives them, from the first stream to the last STATE (docs/concepts.md)
     calls, outbox             what functions get as ``stream``; what becomes of what they give, and say of their streams
     partitions                which there are, as the author's function says
-    failures, stop, signals   what is missing, further tries; why to end; SIGTERM, SIGINT, SIGHUP
+    failures, signals         what is missing, further tries; what is to end, and why: SIGTERM, SIGINT, SIGHUP
 """

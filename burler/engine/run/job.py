@@ -13,7 +13,7 @@ from burler.engine.run.calls import Calls
 from burler.engine.run.failures import Failures, Retries
 from burler.engine.run.partitions import Partitions, PartitionsFunction
 from burler.engine.run.run import Run
-from burler.engine.run.stop import Reason, StopToken
+from burler.engine.run.signals import Reason, StopToken
 from burler.engine.run.task import Task
 from burler.engine.state.ledger import saved_of
 from burler.engine.state.progress import Partition

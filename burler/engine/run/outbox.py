@@ -14,8 +14,7 @@ import msgspec
 from burler.context import Channel
 from burler.engine.run.job import Job
 from burler.engine.run.run import FATAL
-from burler.engine.run.signals import Stop, Stopper
-from burler.engine.run.stop import Reason, StopToken
+from burler.engine.run.signals import Reason, Stop, Stopper, StopToken
 from burler.engine.run.task import GREATEST, Row, Task
 from burler.errors import StreamError
 from burler.events import Page

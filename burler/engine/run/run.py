@@ -14,8 +14,7 @@ from burler.clock import Clock
 from burler.engine.acknowledge import Acknowledgements
 from burler.engine.catalog.plan import Plan, PlannedRun
 from burler.engine.run.partitions import GivenPartition
-from burler.engine.run.signals import Stopper, stopper_here
-from burler.engine.run.stop import Reason, StopToken
+from burler.engine.run.signals import Reason, Stopper, StopToken, stopper_here
 from burler.engine.session import Session
 from burler.engine.state.ledger import Ledger
 from burler.engine.state.progress import Progress

@@ -19,8 +19,7 @@ from burler.clock import Ticker
 from burler.engine.catalog.plan import PlannedRun
 from burler.engine.run.job import Job
 from burler.engine.run.run import FATAL, Run
-from burler.engine.run.signals import Stopper, Undisturbed, stopper_here
-from burler.engine.run.stop import Reason, StopToken
+from burler.engine.run.signals import Reason, Stopper, StopToken, Undisturbed, stopper_here
 from burler.engine.run.worker import Worker
 from burler.engine.tail.memory import Memory
 from burler.events import Failed, Status

@@ -106,7 +106,8 @@ class Task:
         self.incomplete: dict[str, str] = {}  # streams of which they may be: their sources said that there is more
         self.retries = 0
         self.complete = False
-        self.held = self._save_asked = False
+        self.held = False
+        self.wants_state = False  # its author has asked for one among rows that wait for what belongs to them
         self._caught_up = False
         self.pending: list[Callable[[], None]] = []
         # Of the key of its rows, where partitions rise.
@@ -322,11 +323,6 @@ class Task:
             act()
         self.keep_states(states)
 
-    def takes_save(self) -> bool:
-        """Whether the author has asked for a STATE among the rows that were released."""
-        asked, self._save_asked = self._save_asked, False
-        return asked
-
     def save_bookmark(self, name: str, value: Any) -> None:
         """What an author vouches for: a value, or ``GREATEST`` of what is out."""
         tracker = self.trackers.get(name)
@@ -336,7 +332,7 @@ class Task:
         save = tracker.save if value is GREATEST else functools.partial(tracker.save, value)
         if self._waits(name):
             self.pending.append(save)
-            self._save_asked = True
+            self.wants_state = True
         else:
             save()
 

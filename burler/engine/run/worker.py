@@ -31,8 +31,7 @@ from burler.engine.run.failures import is_retried
 from burler.engine.run.job import Job
 from burler.engine.run.outbox import Above, Enough, Outbox, Raised
 from burler.engine.run.run import FATAL
-from burler.engine.run.signals import Stop, Stopper
-from burler.engine.run.stop import Reason
+from burler.engine.run.signals import Reason, Stop, Stopper
 from burler.engine.run.task import Came, Member, Row, Task
 from burler.engine.state.progress import Partition
 from burler.errors import StreamError
@@ -125,18 +124,14 @@ class Worker:
             Halted: it did not come to its end, and no other one is to follow.
         """
         self.outbox.begin(task)
-        error: BaseException | None = None
         try:
             self._call_root(task)
             return True
-        except Raised as raised:
+        except (Raised, Halted) as ended:
             self._write_last()
-            error = raised.error
-        except Halted:
-            self._write_last()
-            if task.error is None:
+            if isinstance(ended, Halted) and task.error is None:
                 raise
-        return not self._failed(task, error)
+            return not self._failed(task, ended.error if isinstance(ended, Raised) else None)
 
     def _call_root(self, task: Task) -> None:
         """Call the root's function, and go through what it gives."""
@@ -479,7 +474,8 @@ class Worker:
                         if ends:
                             self._end(task, states)
                 if not lot.rows:
-                    if task.takes_save():
+                    if task.wants_state:
+                        task.wants_state = False
                         job.save_state()
                     job.save_if_due()
             if task.error is not None:

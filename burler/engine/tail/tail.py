@@ -22,8 +22,7 @@ from burler.declare.spec import UserFunction
 from burler.engine.catalog.plan import PlannedRun
 from burler.engine.run.job import Job
 from burler.engine.run.run import Run
-from burler.engine.run.signals import Stop, stopper_here
-from burler.engine.run.stop import Reason, StopToken
+from burler.engine.run.signals import Reason, Stop, StopToken, stopper_here
 from burler.engine.run.sync import Crew, SyncResult, sync, sync_family
 from burler.engine.tail.schedule import Schedule, Source, Tries, is_connection
 from burler.errors import PartialError
