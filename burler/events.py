@@ -230,7 +230,7 @@ class RunEnded(Event, frozen=True):
 
     Attributes:
         exit_code: None where an error ended it.
-        batch: files that were made (``burler.sinks.base.Sink.made``).
+        batch: files that were made (``burler.sinks.Sink.made``).
     """
 
     tap: str

@@ -26,9 +26,7 @@ from burler.engine.session import open_session
 from burler.errors import UsageError
 from burler.numbers import is_count
 from burler.singer.catalog import Catalog
-from burler.sinks.memory import MemorySink
-from burler.sinks.open import with_batches
-from burler.sinks.stdout import TouchedStates
+from burler.sinks import MemorySink, with_batches
 
 if TYPE_CHECKING:
     from burler.source_state import SourceStates
@@ -134,11 +132,10 @@ def run_tap(
             f"limit must be a whole number above 0, not {limit!r:.60}. For SCHEMA lines only: schemas_only=True"
         )
     session, settings = open_session(tap.seal(), dict(config or {}))
-    touched = settings.state_scope == "touched"
     result = run_session(
         session,
         settings,
-        with_batches(TouchedStates(sink, state) if touched else sink, settings, tap=tap.name),
+        with_batches(sink, settings, tap=tap.name, state=state),
         catalog=catalog,
         state=state,
         select=select,

@@ -13,7 +13,7 @@ import burler
 ROOT = Path(burler.__file__).parent
 
 # From the lowest up. A module may import its own layer's row and those above it in this table.
-# settings stands low: sinks/open and lake read them; sinks know the lake (sinks/open.py), never the other way.
+# settings stands low: sinks and lake read them; sinks know the lake, never the other way.
 LAYERS = (
     (
         "errors",

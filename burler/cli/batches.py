@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
     from burler.batch.readers import Expanded
     from burler.cli.progress import Counter
-    from burler.sinks.stdout import LineWriter
+    from burler.sinks import LineWriter
 
 logger = logging.getLogger(__name__)
 SOURCE = "What is read"

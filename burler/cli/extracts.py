@@ -21,8 +21,7 @@ from burler.engine.run.signals import Stopper
 from burler.errors import UsageError
 from burler.settings import Settings
 from burler.singer.messages import State
-from burler.sinks.base import Sink
-from burler.sinks.stdout import LineWriter, StdoutSink, TouchedStates
+from burler.sinks import LineWriter, Sink, StdoutSink, TouchedStates
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

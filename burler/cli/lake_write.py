@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from burler.engine.run.signals import Stopper
     from burler.lake.writing.writer import LakeWriter
     from burler.singer.messages import State
-    from burler.sinks.stdout import LineWriter
+    from burler.sinks import LineWriter
     from burler.storage.base import Store
 
 logger = logging.getLogger(__name__)

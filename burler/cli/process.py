@@ -23,7 +23,7 @@ from burler.suggest import nearest
 
 if TYPE_CHECKING:
     from burler.engine.run.sync import SyncResult
-    from burler.sinks.stdout import LineWriter
+    from burler.sinks import LineWriter
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ def own_stdout() -> Iterator[LineWriter]:
     Raises:
         StorageError: stdout is closed.
     """
-    from burler.sinks.stdout import LineWriter
+    from burler.sinks import LineWriter
 
     if sys.stdout is None:  # Python found no open file there when it started
         raise StorageError("stdout is closed; there is nowhere to write to.")

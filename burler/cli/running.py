@@ -24,8 +24,7 @@ from burler.errors import UsageError
 from burler.events import RunBegan
 from burler.settings import Settings
 from burler.singer.catalog import Catalog
-from burler.sinks.open import open_sink
-from burler.sinks.stdout import LineWriter, StdoutSink
+from burler.sinks import LineWriter, StdoutSink, open_sink
 
 logger = logging.getLogger(__name__)
 

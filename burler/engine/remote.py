@@ -52,7 +52,7 @@ from burler.report.log import RunLog
 from burler.settings import Settings
 from burler.singer.messages import ActivateVersion, Schema
 from burler.singer.state import get_version, partitions_of
-from burler.sinks.base import Sink
+from burler.sinks import Sink
 
 logger = logging.getLogger(__name__)
 

@@ -30,9 +30,7 @@ from burler.events import DroppedField, Event, FamilyEnded, Incomplete
 from burler.records.shape.unknown import show
 from burler.report.unknown import kept_schema
 from burler.singer.messages import ArrowPage, Message, Records, to_line
-from burler.sinks.base import Sink
-from burler.sinks.open import with_batches
-from burler.sinks.stdout import TouchedStates
+from burler.sinks import Sink, with_batches
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
 from burler.spec.table import RULES
@@ -102,15 +100,13 @@ class AppSubject:
         watcher = Watching(findings, watch_requests=options.watch_requests)
         session, settings = open_session(self._app, self._config())
         session.wrap_client = watcher.client
-        sink: Any = CheckSink(check, stop, stopper)
-        if settings.state_scope == "touched":
-            sink = TouchedStates(sink, state)
+        sink = CheckSink(check, stop, stopper)
         try:
             with calm_collector(_OBJECTS), noting_order(self._app.tap, watcher.order):
                 result = run_session(
                     session,
                     settings,
-                    with_batches(sink, settings, tap=self._app.name),
+                    with_batches(sink, settings, tap=self._app.name, state=state),
                     catalog=options.catalog,  # None selects everything, as a run without a catalog does
                     state=copy.deepcopy(state),
                     stopper=stopper,

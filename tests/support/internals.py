@@ -33,7 +33,7 @@ MODULES = {
     "signals": "burler.engine.run.signals",
     "documents": "burler.schema.documents",
     "settings": "burler.settings",
-    "memory_sink": "burler.sinks.memory",
+    "memory_sink": "burler.sinks",
     "export_options": "burler.spark.export_options",
     "formats_base": "burler.spark.formats.base",
     "opening": "burler.spark.formats.opening",

@@ -22,7 +22,7 @@ from burler.errors import BatchError, DataError, LockLost, OutputClosed, Storage
 from burler.events import Events, Failed, StateWritten
 from burler.settings import Settings
 from burler.singer.messages import Message, State
-from burler.sinks.base import Forward, Sink
+from burler.sinks import Forward, Sink
 
 logger = logging.getLogger(__name__)
 

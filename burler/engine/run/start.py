@@ -28,7 +28,7 @@ from burler.report.log import RunLog, TailLog
 from burler.report.stats import RunStats
 from burler.settings import Settings
 from burler.singer import state as st
-from burler.sinks.base import Sink
+from burler.sinks import Sink
 from burler.words import counted
 
 logger = logging.getLogger(__name__)

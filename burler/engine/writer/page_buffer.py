@@ -13,7 +13,7 @@ from burler.errors import BatchError
 from burler.pipeline.repeats import Page, Repeats
 from burler.records.shape.lines import FIRST_ROWS, SPILL_BYTES, Output
 from burler.singer.messages import ArrowPage, Message, Records, Vouched, record_prefix_suffix
-from burler.sinks.base import Form, Sink
+from burler.sinks import Form, Sink
 
 if TYPE_CHECKING:
     from burler.records.columns.from_structs import RowsDirect

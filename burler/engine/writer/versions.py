@@ -10,7 +10,7 @@ from burler.engine.state.ledger import FamilyState
 from burler.errors import StreamError
 from burler.singer.messages import ActivateVersion
 from burler.singer.metadata import LOG_BASED
-from burler.sinks.base import Sink
+from burler.sinks import Sink
 
 
 class Versions:

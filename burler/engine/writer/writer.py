@@ -37,7 +37,7 @@ from burler.records.shape.unknown import Unknown
 from burler.settings import Settings
 from burler.singer.bookmark_values import KeyValues, spelled
 from burler.singer.messages import Schema
-from burler.sinks.base import Form, Sink
+from burler.sinks import Form, Sink
 
 if TYPE_CHECKING:
     from burler.batch.source_files import Intake

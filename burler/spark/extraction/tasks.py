@@ -16,8 +16,7 @@ from burler.lake.store import open_store
 from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.settings import Settings
 from burler.singer.messages import Message
-from burler.sinks.base import Sink
-from burler.sinks.open import compression_of, roll_of
+from burler.sinks import Sink, compression_of, roll_of
 
 FAILED = "burler-task-failed: "
 """What the message of a task that Spark may try again begins with."""

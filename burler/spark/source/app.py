@@ -21,7 +21,7 @@ from burler.errors import BatchError, BurlerError, StreamError
 from burler.logs import place_of_error, short
 from burler.settings import Settings
 from burler.singer.messages import ArrowPage, Message, Records
-from burler.sinks.base import Form, Sink
+from burler.sinks import Form, Sink
 from burler.spark.source.declared import Declared, layout_of
 from burler.spark.source.sending import load
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from burler.errors import UsageError
 from burler.lake.manifests import manifest
 from burler.singer.messages import Message, State
-from burler.sinks.base import Sink
+from burler.sinks import Sink
 from burler.spark.streaming.note import Note, Stated, change_note, plain
 from burler.storage.base import Store
 

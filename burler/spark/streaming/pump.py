@@ -120,7 +120,7 @@ def tap_name(found: Any) -> str:
 def _run_app(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> None:
     from burler.engine.run.start import run_session
     from burler.engine.session import open_session
-    from burler.sinks.open import LakeSink
+    from burler.sinks import LakeSink
 
     app = found.ref.load()
     session, settings = open_session(app, dict(found.config or {}))
