@@ -20,7 +20,7 @@ from burler.config.secrets import masked
 from burler.errors import UsageError
 from burler.extras import require
 from burler.localfile import replace_file
-from burler.report.stats import RunStats, StreamView
+from burler.report.stats import RunStats, StreamStats
 from burler.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class Number:
 
     Attributes:
         about: its HELP text, also in the docs.
-        attribute: where it stands in RunStats, or in a StreamView; empty where more is to be done.
+        attribute: where it stands in RunStats, or in StreamStats; empty where more is to be done.
     """
 
     name: str
@@ -81,7 +81,7 @@ _OF_STREAMS = (
         "burler_last_poll_timestamp_seconds",
         "gauge",
         "End of the last round that did not fail; of a tail function, its last rows.",
-        "last_poll_at",
+        "polled_at",
     ),
 )
 _ROUNDS = Number("burler_poll_duration_seconds", "summary", "Rounds that have ended (_count), and how long (_sum).")
@@ -125,7 +125,7 @@ class Collector:
             if value is not None:
                 family.add_metric([self._tap], value)
             yield family
-        streams = list(_named(self._stats.snapshot().values()))
+        streams = list(_named(self._stats.known))
         for number in _OF_STREAMS:
             family = self._family(number, ["tap", "stream"])
             for stream, view in streams:
@@ -134,11 +134,11 @@ class Collector:
             yield family
         yield from self._further(streams)
 
-    def _further(self, streams: list[tuple[str, StreamView]]) -> Iterator[Any]:
+    def _further(self, streams: list[tuple[str, StreamStats]]) -> Iterator[Any]:
         rounds, failed = (self._family(number, ["tap", "stream"]) for number in (_ROUNDS, _FAILED))
         for stream, view in streams:
-            rounds.add_metric([self._tap, stream], count_value=view.polls, sum_value=view.polls_seconds)
-            failed.add_metric([self._tap, stream], float(view.status == "failed"))
+            rounds.add_metric([self._tap, stream], count_value=view.rounds, sum_value=view.seconds or 0.0)
+            failed.add_metric([self._tap, stream], float(view.doing == "failed"))
         yield rounds
         yield failed
 
@@ -146,11 +146,11 @@ class Collector:
         return self._families[number.kind](number.name, number.about, labels=labels)
 
 
-def _named(views: Iterable[StreamView]) -> Iterator[tuple[str, StreamView]]:
+def _named(views: Iterable[StreamStats]) -> Iterator[tuple[str, StreamStats]]:
     """Names for labels: two that are the same without their secrets would make the whole answer invalid."""
     seen: Counter[str] = Counter()
     for view in views:
-        name = str(view.name)
+        name = view.shown_name
         seen[name] += 1
         yield (name if seen[name] == 1 else f"{name}#{seen[name]}"), view
 

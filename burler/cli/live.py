@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from burler.report.frame import Line, frame
+from burler.report.text import Line, frame
 
 if TYPE_CHECKING:
     from burler.report.stats import RunStats

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from burler import logs
 from burler.cli.live import drawn, is_terminal
-from burler.report.frame import Line
+from burler.report.text import Line
 from burler.words import counted, long_time
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def of_run(stats: RunStats) -> Said:
     """How far a run is: the streams that are read now, with their rows and the bookmark, and rows in all."""
 
     def said() -> str:
-        streams = stats.under_way
+        streams = [one for one in stats.known if one.begun and not one.over]
         if not streams:
             return ""
         shown = [

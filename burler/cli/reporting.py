@@ -20,7 +20,7 @@ from burler.errors import UsageError
 from burler.localfile import replace_file
 from burler.report.report import document
 from burler.report.stats import RunStats
-from burler.report.text import plain, summary, table
+from burler.report.text import Line, summary
 
 if TYPE_CHECKING:
     from burler.engine.run.sync import SyncResult
@@ -99,19 +99,21 @@ class Ending:
         its room; in colour, where rich is there."""
         if not self.stats.streams or not logger.isEnabledFor(logging.INFO):
             return
-        on_terminal = sys.stderr.isatty() and not os.environ.get("LOGGING_CONF_FILE")
-        if on_terminal and importlib.util.find_spec("rich") is not None:
+        report = document(self.stats, series=False)
+        if not sys.stderr.isatty() or os.environ.get("LOGGING_CONF_FILE"):
+            for line in summary(report, _WIDTH):
+                logger.info("%s%s", _MARK, line.text)
+            return
+        lines = summary(report, _terminal_width())
+        if importlib.util.find_spec("rich") is not None:
             try:
-                _show_with_rich(document(self.stats, series=False))
+                _show_with_rich(lines)
             except Exception:  # one that does not work, or is none: the rows are out all the same
                 logger.debug("rich", exc_info=True)
             else:
                 return
-        for line in summary(document(self.stats, series=False), _terminal_width() if on_terminal else _WIDTH):
-            if on_terminal:
-                click.echo(line, err=True)
-            else:
-                logger.info("%s%s", _MARK, line)
+        for line in lines:
+            click.echo(line.text, err=True)
 
     def _write(self) -> bool:
         """The file; whether it is there. What goes wrong is one line in the log: the rows are out all the same."""
@@ -155,14 +157,9 @@ def json_of(report: dict[str, Any]) -> bytes:
     return head + b',\n  "series": [' + lines + b"]\n}\n"
 
 
-def _show_with_rich(report: dict[str, Any]) -> None:
+def _show_with_rich(lines: list[Line]) -> None:
     """The lines of the summary in colour."""
     console = importlib.import_module("rich.console").Console(stderr=True, highlight=False, soft_wrap=True)
     text = importlib.import_module("rich.text").Text
-    shown = table(report)
-    first, rule, *lines = plain(shown, console.width).splitlines()
-    for line, style in ((first, "bold"), (rule, "dim")):
-        console.print(text(line, style=style))
-    for n, line in enumerate(lines):
-        total = shown.total and n == len(lines) - 1
-        console.print(text(line, style="red" if n in shown.failed else "bold" if total else ""))
+    for line in lines:
+        console.print(text(line.text, style=line.style))

@@ -6,23 +6,31 @@ what is said of a stream is said once, or once an hour.
 
 from __future__ import annotations
 
+import json
 import logging
+from bisect import bisect_right
 from collections.abc import Iterable
 from operator import sub
 from typing import Any
 
+import msgspec
+
 from burler import events
+from burler.config.secrets import mask, masked
+from burler.log_settings import log_settings
 from burler.measures import JOB_DURATION, RECORD_COUNT
-from burler.report import unknown
-from burler.report.stats import RunStats, StreamView
+from burler.records.shape.unknown import FURTHER, kept_schema, show
+from burler.report.stats import RunStats, StreamStats
 from burler.settings import Settings
 from burler.tally import metric
-from burler.words import counted, length
+from burler.words import counted, length, some
 
 logger = logging.getLogger(__name__)
 
 _AGAIN_SECONDS = 3600.0  # what was said of a stream's rows in a tail is said again only after so long
-_SHOWN = 20  # fields of rows that did not fit
+_SHOWN = 20  # fields of rows that were dropped, or did not fit
+_EXAMPLE, _PATH = 40, 100  # characters of a field
+_LONGEST = 2000  # bytes of schema in a log line
 _WAYS = {"table": "of an interrupted full table", "position": "in stream.state"}
 
 
@@ -38,11 +46,8 @@ class RunLog:
     def hear(self, event: events.Event) -> None:
         """See ``burler.events``."""
         match event:
-            case events.Page():  # of these there are many
-                pass
             case events.FamilyBegan():
-                if logger.isEnabledFor(self._level):
-                    self._began(event)
+                self._began(event)
             case events.FamilyEnded():
                 self._ended(event)
             case events.Incomplete():
@@ -50,14 +55,12 @@ class RunLog:
                     held = " ".join(event.held)
                     logger.warning("stream '%s': may be incomplete (%s). %s", event.stream, event.why, held)
             case events.RunEnded():
-                metric(JOB_DURATION, round(event.seconds, 6), job_type="sync", status=event.status)
+                metric(JOB_DURATION, event.seconds, job_type="sync", status=event.status)
                 logger.info("%s: %s, %.1f s", event.tap, event.status, event.seconds)
 
     def _began(self, event: events.FamilyBegan) -> None:
-        bookmark = f"of each of {counted(event.partitions, 'partition')}" if event.partitions else event.bookmark
-        logger.log(
-            self._level, "stream '%s': start (sync, %s, bookmark %s)", event.root, event.method, _or_none(bookmark)
-        )
+        where = _bookmark(event.partitions, None if event.partitions else event.bookmark)
+        logger.log(self._level, "stream '%s': start (sync, %s, bookmark %s)", event.root, event.method, where)
         if event.late:
             logger.log(
                 self._level,
@@ -72,8 +75,18 @@ class RunLog:
         for one in event.streams:
             self._stream_ended(one)
         self._measure(event)
-        if logger.isEnabledFor(self._level):
-            self._log_end(event)
+        status: str = event.status
+        if status == "failed" and event.failed and event.root not in event.failed:
+            status = f"succeeded, but rows of {', '.join(event.failed)} are missing"
+        logger.log(
+            self._level,
+            "stream '%s': %s, %s, %.1f s, bookmark %s",
+            event.root,
+            status,
+            ", ".join(map(_rows_of, event.streams)),
+            event.seconds,
+            _bookmark(event.partitions, event.bookmark, _WAYS.get(event.instead)),
+        )
         if event.saves_nothing and self._first_time(event.root, "manual"):
             logger.warning(
                 "stream '%s': bookmark_strategy is 'manual', and its function never called stream.save_bookmark(): its "
@@ -99,28 +112,7 @@ class RunLog:
         for one in event.streams:
             if not one.counts.get("uncounted_files"):
                 metric(RECORD_COUNT, one.rows, endpoint=one.stream)
-        metric(JOB_DURATION, round(event.seconds, 6), job_type="stream", stream=event.root, status=event.status)
-
-    def _log_end(self, event: events.FamilyEnded) -> None:
-        bookmark = event.bookmark
-        if event.partitions:
-            others = f", {bookmark} for the others" if bookmark is not None else ""
-            bookmark = f"of each of {counted(event.partitions, 'partition')}{others}"
-        elif bookmark is None:
-            bookmark = _WAYS.get(event.instead)
-        status: str = event.status
-        if status == "failed" and event.failed and event.root not in event.failed:
-            status = f"succeeded, but rows of {', '.join(event.failed)} are missing"
-        rows = ", ".join(map(_rows_of, event.streams))
-        logger.log(
-            self._level,
-            "stream '%s': %s, %s, %.1f s, bookmark %s",
-            event.root,
-            status,
-            rows,
-            event.seconds,
-            _or_none(bookmark),
-        )
+        metric(JOB_DURATION, event.seconds, job_type="stream", stream=event.root, status=event.status)
 
     def _first_time(self, stream: str, what: str) -> bool:
         first = (stream, what) not in self._said
@@ -140,24 +132,17 @@ class TailLog(RunLog):
     def __init__(self, settings: Settings, stats: RunStats) -> None:
         super().__init__(settings)
         self._stats, self._clock = stats, stats.clock
-        self._every = settings.metrics_interval_seconds
-        self._ticked = self._summed = self._clock.monotonic()
-        self._due = self._ticked + self._every
-        self._rows_summed = 0
+        self._summed = self._clock.monotonic()
         self._told: dict[str, tuple[int, int, int, int]] = {}
-        self._ended_last: dict[str, events.StreamEnded] = {}
-        self._remarked: dict[str, tuple[int, float]] = {}  # how much was said, and when to say more
+        # How much was said of a stream's rows, when to say more, and what there is to say.
+        self._remarked: dict[str, tuple[int, float, events.StreamEnded]] = {}
 
     def hear(self, event: events.Event) -> None:
         """See ``burler.events``."""
         match event:
             case events.Tick():
-                at = self._clock.monotonic()
-                if at >= self._due:
-                    # Not `+=`: after a pause there is one line, for all of it.
-                    self._due = at + self._every
-                    self._tell(at)
-                    self._tell_all(at)
+                if self._clock.monotonic() - self._summed >= self._settings.metrics_interval_seconds:
+                    self._sum_up()
             case events.TailPlanned():
                 if self._first_time("", "plan"):
                     self._announce(event.families)
@@ -188,7 +173,7 @@ class TailLog(RunLog):
         if once and settings.tail_max_rounds is None:
             logger.warning(
                 "full tables are read once in a tail run: %s. With max_full_table_age_seconds they are read again",
-                ", ".join(once[:10]) + (", ..." if len(once) > 10 else ""),
+                some(once, 10),
             )
 
     def _last_words(self, event: events.TailEnded) -> None:
@@ -201,63 +186,85 @@ class TailLog(RunLog):
                 name,
                 failures,
             )
-        for stream, ended in self._ended_last.items():
-            if ended.remarked != self._remarked[stream][0]:
-                _say_remarks(stream, ended.remarks())
-        self._tell(self._clock.monotonic(), last=True)
+        for count, _due, ended in self._remarked.values():
+            if ended.remarked != count:
+                super()._stream_ended(ended)
+        self._sum_up(last=True)
 
     def _measure(self, event: events.FamilyEnded) -> None:
-        """Not each round: see ``_tell``."""
+        """Not each round: see ``_sum_up``."""
 
     def _stream_ended(self, ended: events.StreamEnded) -> None:
         """What is new to say of its rows is said at once, then once an hour."""
         at = self._clock.monotonic()
-        self._ended_last[ended.stream] = ended
-        count, due = self._remarked.setdefault(ended.stream, (0, at))
+        count, due, _ = self._remarked.get(ended.stream, (0, at, None))
         if ended.remarked != count and at >= due:
-            self._remarked[ended.stream] = ended.remarked, at + _AGAIN_SECONDS
+            count, due = ended.remarked, at + _AGAIN_SECONDS
             super()._stream_ended(ended)
+        self._remarked[ended.stream] = count, due, ended
 
-    def _tell(self, at: float, *, last: bool = False) -> None:
-        """What came of each stream since the last lines. Each that came has one METRIC line at least."""
-        seconds, self._ticked = at - self._ticked, at
-        for stream, view in self._stats.snapshot().items():
-            numbers = view.rows, view.repeated, view.errors, view.polls
-            rows, repeated, errors, polls = map(sub, numbers, self._told.get(stream, (0, 0, 0, 0)))
-            self._told[stream] = numbers
-            if rows or (last and not view.rows):
-                metric(RECORD_COUNT, rows, endpoint=stream)
-            if rows or repeated or errors or view.status == "failed":
-                line = _interval_line(rows, repeated, errors, polls, seconds=seconds, view=view)
-                logger.info("stream '%s': %s", view.name, line)
+    def _sum_up(self, *, last: bool = False) -> None:
+        """What came of each stream since the last lines, each with one METRIC line at least; and a line for the run,
+        also where nothing came: a tail that has nothing to read shows that it lives."""
+        at = self._clock.monotonic()
+        seconds, self._summed = at - self._summed, at
+        known, all_rows = self._stats.known, 0
+        for row in known:
+            numbers = row.rows, row.repeated, row.errors, row.rounds
+            rows, repeated, errors, polls = map(sub, numbers, self._told.get(row.name, (0, 0, 0, 0)))
+            self._told[row.name] = numbers
+            all_rows += rows
+            if rows or (last and not row.rows):
+                metric(RECORD_COUNT, rows, endpoint=row.name)
+            if rows or repeated or errors or row.doing == "failed":
+                line = _interval_line(rows, repeated, errors, polls, seconds=seconds, stream=row)
+                logger.info("stream '%s': %s", row.shown_name, line)
+        state = self._stats.last_state_seconds_ago
+        if not last:
+            logger.info(
+                "tail: %s in %.0f s, %s, %d of them failing, %s",
+                counted(all_rows, "row"),
+                seconds,
+                counted(len(known), "stream"),
+                sum(row.failures > 0 for row in known),
+                "no STATE yet" if state is None else f"last STATE {state:.0f} s ago",
+            )
 
-    def _tell_all(self, at: float) -> None:
-        """One line for the run, also where nothing came: a tail that has nothing to read shows that it lives."""
-        rows, views, state = self._stats.rows, self._stats.snapshot().values(), self._stats.last_state_seconds_ago
-        logger.info(
-            "tail: %s in %.0f s, %s, %d of them failing, %s",
-            counted(rows - self._rows_summed, "row"),
-            at - self._summed,
-            counted(len(views), "stream"),
-            sum(view.failures > 0 for view in views),
-            "no STATE yet" if state is None else f"last STATE {state:.0f} s ago",
-        )
-        self._rows_summed, self._summed = rows, at
 
-
-def _interval_line(rows: int, repeated: int, errors: int, polls: int, *, seconds: float, view: StreamView) -> str:
+def _interval_line(rows: int, repeated: int, errors: int, polls: int, *, seconds: float, stream: StreamStats) -> str:
     """What came of a stream since the last line: ``12 rows in 60 s, 5 rows repeated, 6 polls, ...``."""
     parts = [f"{counted(rows, 'row')} in {length(seconds)}"]
     if repeated:
         parts.append(f"{counted(repeated, 'row')} repeated")
     parts.append(counted(polls, "poll"))
-    if view.bookmark is not None:
-        lag = "" if view.lag_seconds is None else f" ({length(view.lag_seconds)} behind)"
-        parts.append(f"bookmark {view.bookmark}{lag}")
+    if stream.bookmark is not None:
+        lag = "" if stream.lag_seconds is None else f" ({length(stream.lag_seconds)} behind)"
+        parts.append(f"bookmark {stream.shown_bookmark}{lag}")
     if errors:
-        row = f", {view.failures} in a row" if view.failures else ""
-        parts.append(f"{counted(errors, 'error')}{row}, the last: {view.error}")
+        row = f", {stream.failures} in a row" if stream.failures else ""
+        parts.append(f"{counted(errors, 'error')}{row}, the last: {stream.error_line}")
     return ", ".join(parts)
+
+
+def _rows_of(one: events.StreamEnded) -> str:
+    left = f" ({one.left_out} left out by its post_transform)" if one.left_out else ""
+    repeated = f" ({one.counts['repeated']} more were out already)" if one.counts.get("repeated") else ""
+    rows, uncounted = counted(one.rows, "row"), one.counts.get("uncounted_files")
+    if isinstance(uncounted, int) and uncounted:
+        files = f"{counted(uncounted, 'file')} that nobody has counted"
+        rows = f"{rows} and those of {files}" if one.rows else f"the rows of {files}"
+    return f"{rows} of '{one.stream}'{left}{repeated}"
+
+
+def _bookmark(partitions: int, bookmark: Any, instead: str | None = None) -> Any:
+    """A bookmark, those of partitions, or what is there in its place."""
+    if partitions:
+        others = f", {bookmark} for the others" if bookmark is not None else ""
+        return f"of each of {counted(partitions, 'partition')}{others}"
+    return (instead or "none") if bookmark is None else bookmark
+
+
+# ---- rows that are not as declared ---------------------------------------------------------------------
 
 
 def _say_remarks(stream: str, remarks: events.Remarks) -> None:
@@ -279,18 +286,52 @@ def _say_remarks(stream: str, remarks: events.Remarks) -> None:
             ", ".join(f"{path} ({count})" for path, count in sorted(remarks.unfit.items())[:_SHOWN]),
         )
     if remarks.dropped:
-        unknown.warn(stream, remarks)
+        _say_dropped(stream, remarks)
 
 
-def _rows_of(one: events.StreamEnded) -> str:
-    left = f" ({one.left_out} left out by its post_transform)" if one.left_out else ""
-    repeated = f" ({one.counts['repeated']} more were out already)" if one.counts.get("repeated") else ""
-    rows, uncounted = counted(one.rows, "row"), one.counts.get("uncounted_files")
-    if isinstance(uncounted, int) and uncounted:
-        files = f"{counted(uncounted, 'file')} that nobody has counted"
-        rows = f"{rows} and those of {files}" if one.rows else f"the rows of {files}"
-    return f"{rows} of '{one.stream}'{left}{repeated}"
+def _say_dropped(stream: str, remarks: events.Remarks) -> None:
+    """Two warnings: the fields, the most frequent first, with count (and example, where values are shown); and the
+    schema, on one line, as JSON.
+
+    A schema of over 2 kB is cut to its most frequent fields, and stands whole in a DEBUG line.
+    """
+    fields = remarks.dropped
+    shown = [_line(field, remarks.rows) for field in fields[:_SHOWN]]
+    if len(fields) > len(shown):
+        shown.append(f"and {len(fields) - len(shown)} more")
+    if remarks.further:
+        shown.append(f"{FURTHER} ({remarks.further} times)")
+    logger.warning("stream '%s': fields that its schema does not know were dropped: %s", stream, ", ".join(shown))
+
+    def schema(count: int) -> str:
+        text = msgspec.json.encode(kept_schema(fields[:count])).decode()
+        return text if text.isprintable() else json.dumps(kept_schema(fields[:count]), separators=(",", ":"))
+
+    kept, why, count = "them", "from samples", len(fields)
+    if len(schema(count)) > _LONGEST:
+        merged = "stream '%s': merged into its schema, this keeps all of them (from samples): %s"
+        logger.debug(merged, stream, schema(count))
+        count = max(1, bisect_right(range(1, len(fields)), _LONGEST, key=lambda count: len(schema(count))))
+        kept, why = f"{count} of the {len(fields)} fields", f"{why}; BURLER_LOG_LEVEL=DEBUG shows all"
+    logger.warning("stream '%s': merged into its schema, this keeps %s (%s): %s", stream, kept, why, schema(count))
 
 
-def _or_none(bookmark: Any) -> Any:
-    return "none" if bookmark is None else bookmark
+def _line(field: events.DroppedField, rows: int) -> str:
+    """``address.floor (12 of 40 rows, e.g. 3)``; below an array ``(12 times, ...)``."""
+    if None in field.path:
+        count = counted(field.count, "time")
+    else:
+        count = f"{field.count:,} of {counted(rows, 'row')}" if field.count <= rows else counted(field.count, "row")
+    example = ""
+    if log_settings.values and field.examples:
+        telling = [example for example in field.examples if example not in (None, "", [], {})]
+        names = [part for part in field.path if part is not None]
+        value = mask((telling or field.examples)[0], names[-1] if names else "")
+        example = f", e.g. {_cut(masked(json.dumps(value, ensure_ascii=False, default=str)), _EXAMPLE)}"
+    return f"{_cut(show(field.path), _PATH)} ({count}{example})"
+
+
+def _cut(text: str, most: int) -> str:
+    """Text from a source, safe in a log line: nothing that ends the line or moves the cursor, and not too long."""
+    plain = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: most + 1])
+    return plain if len(plain) <= most else plain[: most - 3] + "..."

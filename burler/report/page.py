@@ -10,36 +10,29 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
-from burler.report.plot import bookmark_plot, rows_plot
-from burler.report.text import rows_of
+from burler.report.stats import moment_of
+from burler.report.text import has_failed, numbers
 from burler.words import long_time
 
 NAME = 120
 """Characters of a name, a place or a bookmark in a cell."""
 
-_TIME = re.compile(r"(?<=^\d{4}-\d\d-\d\d)T")
-_JOINT = re.compile(r"([_.-])(?=\w)")
 # Control characters, and those that turn the direction of the text after them.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
+_JOINT = re.compile(r"([_./-])(?=\w)")
 _OPEN = 12  # so many streams' plots are unfolded from the start
 _MESSAGE = 2000
 _ERRORS_OPEN = 8  # more of them are folded, so that what follows is in sight
+_CLASSES = {"succeeded": "good", "failed": "bad"}
+_NUMBERS = ("rows", "updated", "skipped", "seconds", "rows/s", "errors")
 _HEADERS = (
-    ("stream", "text"),
-    ("method", "text"),
-    ("status", "text"),
-    ("rows", "number"),
-    ("updated", "number"),
-    ("skipped", "number"),
-    ("seconds", "number"),
-    ("rows/s", "number"),
-    ("errors", "number"),
-    ("bookmark from", "text"),
-    ("bookmark to", "text"),
+    *((name, "text") for name in ("stream", "method", "status")),
+    *((name, "number") for name in _NUMBERS),
+    *((name, "text") for name in ("bookmark from", "bookmark to")),
 )
 _FIRST = ("requests", "retries", "queries", "files", "bytes")
 """Counts that come before others, which follow by name."""
@@ -48,18 +41,28 @@ _FIRST = ("requests", "retries", "queries", "files", "bytes")
 def page(report: dict[str, Any]) -> str:
     """A report (``burler.report.report.document``) as HTML."""
     name = one_line(report["tap"] or "a tap")
-    status = one_line(report["status"])
-    parts = [_run_error(report), _streams(report), _errors(report), _counts(report), _plots(report)]
-    body = "".join([_head(report, name, status), *parts])
-    return document(f"{name}: {status}", body)
+    places = {one["stream"]: f"s{i}" for i, one in enumerate(report["streams"])}
+    series = [one for one in report["series"] if len(one["rows"]) > 1 and max(one["rows"])]
+    linked = {one["stream"] for one in series}
+    parts = [
+        _head(report, name),
+        _run_error(report["error"]),
+        "<h2>Streams</h2>\n",
+        table(_HEADERS, [_stream(one, places[one["stream"]], one["stream"] in linked) for one in report["streams"]])
+        if places
+        else "<p class='none'>No stream has begun.</p>\n",
+        _errors(report),
+        _counts(report),
+        _plots(series, places),
+    ]
+    return document(f"{name}: {report['status']}", "".join(parts))
 
 
-def _head(report: dict[str, Any], name: str, status: str) -> str:
-    totals = report["totals"]
-    code = report["exit_code"]
+def _head(report: dict[str, Any], name: str) -> str:
+    totals, code = report["totals"], report["exit_code"]
     facts = [
-        f"started <time>{shown(report['started'][:19])}Z</time>",
-        f"ended <time>{shown(report['ended'][:19])}Z</time>" if report["ended"] else "not ended",
+        f"started <time>{report['started'][:19]}Z</time>",
+        f"ended <time>{report['ended'][:19]}Z</time>" if report["ended"] else "not ended",
         f"took {long_time(report['seconds'])}",
         f"exit code {'?' if code is None else code}",
         f"burler {shown(report['burler_version'])}",
@@ -69,63 +72,42 @@ def _head(report: dict[str, Any], name: str, status: str) -> str:
     if report["schemas_only"]:
         facts.append("<strong>SCHEMA messages only</strong>")
     tiles = [
-        ("streams", totals["streams"]),
-        ("failed", totals["streams_failed"]),
-        ("rows", totals["rows"]),
-        ("updated", totals["updated"]),
-        ("skipped", totals["skipped"]),
-        ("errors", totals["errors"]),
-        ("rows/s", round(totals["rows_per_second"] or 0)),
+        tile("streams", totals["streams"]),
+        tile("failed", totals["streams_failed"], bad=totals["streams_failed"] > 0),
+        *(tile(label, totals[label]) for label in ("rows", "updated", "skipped")),
+        tile("errors", totals["errors"], bad=totals["errors"] > 0),
+        tile("rows/s", round(totals["rows_per_second"] or 0)),
     ]
-    bad = {"failed", "errors"}
-    cells = "".join(tile(label, count, bad=label in bad and count > 0) for label, count in tiles)
     return (
-        f'<header><h1>{name} <span class="badge {_class(report["status"])}">{status}</span></h1>'
-        f"<p>{' · '.join(facts)}</p></header>\n<div class='tiles'>{cells}</div>\n"
+        f"<header><h1>{name} {_badge(report['status'])}</h1><p>{' · '.join(facts)}</p></header>\n"
+        f"<div class='tiles'>{''.join(tiles)}</div>\n"
     )
 
 
-def _class(status: str) -> str:
-    return {"succeeded": "good", "failed": "bad"}.get(status, "other")
+def _badge(status: str) -> str:
+    return f'<span class="badge {_CLASSES.get(status, "other")}">{status}</span>'
 
 
-def _run_error(report: dict[str, Any]) -> str:
-    error = report["error"]
+def _run_error(error: dict[str, Any] | None) -> str:
     if error is None:
         return ""
     place = f" <span class='place'>{one_line(error['place'])}</span>" if error["place"] else ""
-    return f"<section class='fatal'><b>{one_line(error['type'])}</b>{place}<pre>{_message(error)}</pre></section>\n"
+    message = shown(error["message"], _MESSAGE)
+    return f"<section class='fatal'><b>{one_line(error['type'])}</b>{place}<pre>{message}</pre></section>\n"
 
 
-def _message(error: dict[str, Any]) -> str:
-    return shown(error["message"], _MESSAGE)
-
-
-def _streams(report: dict[str, Any]) -> str:
-    plotted = {i for i, _ in _plotted(report)}
-    rows = [_stream(i, one, i in plotted) for i, one in enumerate(report["streams"])]
-    if not rows:
-        return "<h2>Streams</h2>\n<p class='none'>No stream has begun.</p>\n"
-    return f"<h2>Streams</h2>\n{table(_HEADERS, rows)}"
-
-
-def _stream(number: int, one: dict[str, Any], plotted: bool) -> str:
-    failed = one["error_count"] > 0 or one["status"] == "failed"
-    name = name_text(one["stream"])
-    seconds, rate = one["seconds"], one["rows_per_second"]
+def _stream(one: dict[str, Any], place: str, plotted: bool) -> str:
+    rate, name = one["rows_per_second"], name_text(one["stream"])
+    texts = {**numbers(one), "rows/s": "" if rate is None else f"{rate:,.0f}"}
+    values = {**one, "rows/s": rate, "errors": one["error_count"]}
     cells = [
-        cell(f'<a href="#s{number}">{name}</a>' if plotted else name, "text"),
+        cell(f'<a href="#{place}">{name}</a>' if plotted else name, "text"),
         cell(one_line(one["replication_method"] or ""), "short"),
-        cell(f'<span class="badge {_class(one["status"])}">{one_line(one["status"])}</span>', "short"),
-        cell(rows_of([one]), "number", one["rows"]),
-        cell("" if one["updated"] is None else f"{one['updated']:,}", "number", one["updated"]),
-        cell(f"{one['skipped']:,}", "number", one["skipped"]),
-        cell(f"{seconds:,.1f}", "number", seconds),
-        cell("" if rate is None else f"{rate:,.0f}", "number", rate),
-        cell(f"{one['error_count']:,}", "number", one["error_count"]),
+        cell(_badge(one["status"]), "short"),
+        *(cell(texts[column], "number", values[column]) for column in _NUMBERS),
         *map(bookmark_cell, (one["bookmark_from"], one["bookmark_to"])),
     ]
-    return f"<tr{' class=failed' if failed else ''}>{''.join(cells)}</tr>"
+    return f"<tr{' class=failed' if has_failed(one) else ''}>{''.join(cells)}</tr>"
 
 
 def _errors(report: dict[str, Any]) -> str:
@@ -134,16 +116,16 @@ def _errors(report: dict[str, Any]) -> str:
         + cell(name_text(one["stream"]), "text")
         + cell(one_line(error["where"] or "", 300), "text mono")
         + cell(one_line(error["type"]), "short")
-        + cell(_message(error), "text pre")
-        + place_cell(error["place"])
+        + cell(shown(error["message"], _MESSAGE), "text pre")
+        + cell(name_text(error["place"] or ""), "text mono")
         + "</tr>"
         for one in report["streams"]
         for error in one["errors"]
     ]
-    left = sum(one["error_count"] for one in report["streams"]) - len(rows)
     if not rows:
         return ""
-    headers = (("stream", "text"), ("where", "text"), ("type", "text"), ("message", "text"), ("place", "text"))
+    left = sum(one["error_count"] for one in report["streams"]) - len(rows)
+    headers = [(name, "text") for name in ("stream", "where", "type", "message", "place")]
     more = f"<p class='none'>... and {left:,} more.</p>\n" if left else ""
     first, rest = rows[:_ERRORS_OPEN], rows[_ERRORS_OPEN:]
     folded = f"<details><summary>{len(rest):,} more</summary>{table(headers, rest)}{more}</details>\n" if rest else more
@@ -157,67 +139,34 @@ def _counts(report: dict[str, Any]) -> str:
     if not names:
         return ""
     columns = [name for name in _FIRST if name in names] + sorted(names - set(_FIRST))
-    most = {name: max(_sum(one["counts"].get(name, 0)) for one in streams) for name in columns}
     rows = [
-        "<tr>"
-        + cell(one_line(one["stream"]), "text")
-        + "".join(_count(one["counts"].get(name), most[name]) for name in columns)
-        + "</tr>"
+        f"<tr>{cell(one_line(one['stream']), 'text')}"
+        f"{''.join(_count(one['counts'].get(name)) for name in columns)}</tr>"
         for one in streams
     ]
     headers = [("stream", "text"), *((one_line(name.replace("_", " ")), "number") for name in columns)]
     return f"<h2>Asked of the source</h2>\n{table(headers, rows)}"
 
 
-def _sum(count: int | dict[str, int]) -> int:
-    return sum(count.values()) if isinstance(count, dict) else count
+def _count(count: int | dict[str, int] | None) -> str:
+    """A number, with its reasons below it."""
+    if not isinstance(count, dict):
+        return cell("" if count is None else f"{count:,}", "number", count)
+    total = sum(count.values())
+    reasons = ", ".join(f"{one_line(why)}: {times:,}" for why, times in count.items())
+    return cell(f"{total:,}<small>{reasons}</small>", "number", total)
 
 
-def _count(count: int | dict[str, int] | None, most: int) -> str:
-    """A number with its reasons below it, and a bar as long as its part of the greatest in the column."""
-    if count is None:
-        return cell("", "number")
-    total = _sum(count)
-    reasons = (
-        ", ".join(f"{one_line(why)}: {times:,}" for why, times in count.items()) if isinstance(count, dict) else ""
-    )
-    width = round(100 * total / most) if most else 0
-    bar = (
-        '<svg class="bar" role="presentation" viewBox="0 0 100 4"><path class="rail" d="M0 0H100V4H0Z"></path>'
-        f'<path class="fill" d="M0 0H{width}V4H0Z"></path></svg>'
-    )
-    return cell(f"{total:,}{bar}{f'<small>{reasons}</small>' if reasons else ''}", "number", total)
-
-
-def _plotted(report: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-    """The streams with something to plot, by their place in the table. Streams and series stand in the same order; a
-    stream that never began has no series."""
-    series = iter(report.get("series", ()))
-    found: list[tuple[int, dict[str, Any]]] = []
-    one = next(series, None)
-    for i, stream in enumerate(report["streams"]):
-        if one is not None and one["stream"] == stream["stream"]:
-            if len(one["rows"]) > 1 and max(one["rows"]):
-                found.append((i, one))
-            one = next(series, None)
-    return found
-
-
-def _plots(report: dict[str, Any]) -> str:
-    plotted = _plotted(report)
-    if not plotted:
-        return ""
-    unfolded = " open" if len(plotted) <= _OPEN else ""
-    parts = []
-    for i, one in plotted:
-        rows = figure("rows", rows_plot(one["seconds"], one["rows"]))
-        bookmark = figure("bookmark", bookmark_plot(one["seconds"], one["bookmark"]))
-        began = f"<small>began {long_time(one['seconds'][0])} into the run</small>"
-        parts.append(
-            f'<details id="s{i}"{unfolded}><summary>{one_line(one["stream"])} {began}</summary>'
-            f"<div class='plots'>{rows}{bookmark}</div></details>"
-        )
-    return "<h2>Over time</h2>\n" + "\n".join(parts) + "\n"
+def _plots(series: list[dict[str, Any]], places: dict[str, str]) -> str:
+    unfolded = " open" if len(series) <= _OPEN else ""
+    parts = [
+        f'<details id="{places[one["stream"]]}"{unfolded}><summary>{one_line(one["stream"])} '
+        f"<small>began {long_time(one['seconds'][0])} into the run</small></summary>"
+        f"<div class='plots'>{figure('rows', rows_plot(one['seconds'], one['rows']))}"
+        f"{figure('bookmark', bookmark_plot(one['seconds'], one['bookmark']))}</div></details>\n"
+        for one in series
+    ]
+    return f"<h2>Over time</h2>\n{''.join(parts)}" if parts else ""
 
 
 # ---- parts of pages ------------------------------------------------------------------------------------
@@ -251,6 +200,10 @@ def document(title: str, body: str, *, style: str = "", script: str = "") -> str
     )
 
 
+def _file(name: str) -> str:
+    return files("burler.report").joinpath(name).read_text(encoding="utf-8")
+
+
 def tile(label: str, count: int, *, bad: bool = False) -> str:
     """A number of the summary."""
     return f'<div class="tile{" bad" if bad else ""}"><b>{count:,}</b> {label}</div>'
@@ -272,18 +225,15 @@ def cell(content: str, kind: str, value: float | None = None) -> str:
 def bookmark_cell(value: Any) -> str:
     """A bookmark in a cell; a date-time goes to two lines where there is no room for it."""
     text = "" if value is None else one_line(value).replace(".000000Z", "Z")
-    return cell(_TIME.sub("<wbr>T", text), "mono" if len(text) < 36 else "text mono")
+    return cell(text.replace("T", "<wbr>T") if moment_of(value) else text, "mono" if len(text) < 36 else "text mono")
 
 
 def name_text(name: str) -> str:
-    """A name on one line, which may end where its words do."""
+    """A name or a place on one line, which may end where its words do."""
     return _JOINT.sub(r"\1<wbr>", one_line(name))
 
 
-def place_cell(place: str | None) -> str:
-    """File and line of code; the last part stays whole."""
-    before, slash, last = one_line(place or "").rpartition("/")
-    return cell(f'{before}{slash}<span class="short">{last}</span>', "text mono")
+# ---- plots: a line over time as SVG, with colours from the page's style ----------------------------------
 
 
 def figure(caption: str, svg: str) -> str:
@@ -291,5 +241,56 @@ def figure(caption: str, svg: str) -> str:
     return f"<figure><figcaption>{caption}</figcaption>{svg}</figure>" if svg else ""
 
 
-def _file(name: str) -> str:
-    return files("burler.report").joinpath(name).read_text(encoding="utf-8")
+def rows_plot(seconds: Sequence[float], rows: Sequence[int]) -> str:
+    """Rows over time, from zero on; empty where there is nothing to see."""
+    if len(seconds) < 2 or not max(rows):
+        return ""
+    return _svg("Rows over time", seconds, rows, {0: "0", max(rows): f"{max(rows):,}"}, seconds)
+
+
+def bookmark_plot(seconds: Sequence[float], bookmarks: Sequence[Any]) -> str:
+    """A bookmark over time; empty where it is neither a moment nor a number, or never was there."""
+    present = [(at, value) for at, value in zip(seconds, bookmarks, strict=True) if value is not None]
+    for read in (_moment, _number):
+        found = [place for _, value in present if (place := read(value)) is not None]
+        if len(found) == len(present) > 1:
+            values, moments = [value for value, _ in found], [at for at, _ in present]
+            return _svg("Bookmark over time", moments, values, dict([min(found), max(found)]), seconds)
+    return ""
+
+
+def _moment(value: Any) -> tuple[float, str] | None:
+    moment = moment_of(value)
+    return None if moment is None else (moment.timestamp(), moment.isoformat(" ")[:19])
+
+
+def _number(value: Any) -> tuple[float, str] | None:
+    """A number, if a plot can show it."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
+        return None
+    return float(value), f"{value:,}" if abs(value) < 1e15 else f"{value:.6g}"
+
+
+def _svg(
+    title: str, seconds: Sequence[float], values: Sequence[float], ticks: dict[float, str], span: Sequence[float]
+) -> str:
+    """Steps, not slopes: a bookmark and a count stay where they are until the next point."""
+    low, begin, end = min(ticks), span[0], span[-1]
+    top, floor, right = 12, 166, 450
+    left = 14 + 6.2 * max(map(len, ticks.values()))
+    across = (right - left) / max(end - begin, 1e-9)
+    down = (floor - top) / max(max(ticks) - low, 1e-300)
+    xs = [f"{left + (at - begin) * across:.1f}" for at in seconds]
+    ys = [f"{floor - (value - low) * down:.1f}" for value in values]
+    steps = "".join(f"H{x}V{y}" for x, y in zip(xs[1:], ys[1:], strict=True))
+    marks = [
+        f'<path class="grid" d="M{left:.1f} {y:.1f}H{right}"/><text class="y" x="{left - 6:.1f}" y="{y + 3.5:.1f}">'
+        f"{text}</text>"
+        for text, y in ((text, floor - (value - low) * down) for value, text in ticks.items())
+    ]
+    return (
+        f'<svg viewBox="0 0 480 190" role="img"><title>{title}</title>{"".join(marks)}'
+        f'<text class="x" x="{left:.1f}" y="184">0 s</text>'
+        f'<text class="x" x="{right}" y="184">{long_time(end - begin)}</text>'
+        f'<path class="line" d="M{xs[0]} {ys[0]}{steps}H{right}"/></svg>'
+    )

@@ -1,12 +1,12 @@
-"""The report of a run: what each stream gave and how it ended, as JSON, as a table and as a page (docs/reports.md)."""
+"""The report of a run as JSON (docs/reports.md): what each stream gave and how it ended. A table and a page show it."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from burler import times
-from burler.report.stats import RunStats, Series, StreamStats
-from burler.report.values import TEXT, value_of, values_of
+from burler.report.stats import TEXT, Point, RunStats, StreamStats, point_of, value_of, values_of
 
 FORMAT_VERSION = 1
 """Of the shape of ``document``: it grows when a reader of the old shape would go wrong."""
@@ -21,17 +21,21 @@ def document(stats: RunStats, *, series: bool = True) -> dict[str, Any]:
     from burler import __version__
 
     rows, seconds = stats.streams, stats.seconds
+    errors: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for name, error in stats.failed:
+        errors[name].append(error)
     totals = {
         "streams": len(rows),
-        "streams_failed": sum(row.failed for row in rows),
-        "rows": sum(row.rows for row in rows),
+        "streams_failed": sum(row.status == "failed" for row in rows),
+        "rows": stats.rows,
         "updated": sum(row.updated or 0 for row in rows),
         "skipped": sum(row.skipped for row in rows),
         "errors": sum(row.errors for row in rows) + (stats.error is not None),
+        "rows_per_second": _rate(stats.rows, seconds),
     }
     found = {
         "format_version": FORMAT_VERSION,
-        "tap": None if stats.tap is None else value_of(stats.tap),
+        "tap": value_of(stats.tap),
         "burler_version": __version__,
         "started": times.format_time(stats.began),
         "ended": times.format_time(stats.ended) if stats.ended is not None else None,
@@ -41,22 +45,22 @@ def document(stats: RunStats, *, series: bool = True) -> dict[str, Any]:
         "limit": stats.limit,
         "schemas_only": stats.schemas_only,
         "error": stats.error,
-        "totals": {**totals, "rows_per_second": _rate(totals["rows"], seconds)},
-        "streams": [_stream(row) for row in rows],
+        "totals": totals,
+        "streams": [_stream(row, errors[row.name]) for row in rows],
     }
     if stats.batch is not None:
         found["batch"] = {**stats.batch, "root": value_of(stats.batch["root"])}
     if series:
-        found["series"] = [_series(row, row.series, stats.zero) for row in rows if row.series is not None]
+        found["series"] = [_series(row, row.points, stats.zero) for row in rows if row.points is not None]
     return found
 
 
-def _stream(row: StreamStats) -> dict[str, Any]:
+def _stream(row: StreamStats, errors: list[dict[str, Any]]) -> dict[str, Any]:
     seconds = row.at - row.first_at if row.seconds is None else row.seconds
     return {
         "stream": value_of(row.name),
         "replication_method": value_of(row.method),
-        "status": value_of(row.status),
+        "status": row.status,
         "rows": row.rows,
         "updated": row.updated,
         "skipped": row.skipped,
@@ -67,20 +71,19 @@ def _stream(row: StreamStats) -> dict[str, Any]:
         "bookmark_to": value_of(row.bookmark, TEXT),
         "counts": row.counts,
         "error_count": row.errors,
-        "errors": row.shown,
+        "errors": errors,
     }
 
 
-def _series(row: StreamStats, series: Series, zero: float) -> dict[str, Any]:
-    last = Series()
-    last.add(row.at - zero, row.rows, row.bookmark)
-    seconds, rows, bookmarks = [*series.seconds], [*series.rows], [*series.bookmarks]
-    if seconds and (rows[-1], bookmarks[-1]) != (row.rows, last.bookmarks[0]):  # the newest page is no point yet
-        seconds, rows, bookmarks = [*seconds, *last.seconds], [*rows, *last.rows], bookmarks + last.bookmarks
+def _series(row: StreamStats, points: list[Point], zero: float) -> dict[str, Any]:
+    last = point_of(row, row.at - zero)
+    if points[-1][1:] != last[1:]:  # the newest page is no point yet
+        points = [*points, last]
+    seconds, rows, bookmarks = zip(*points, strict=True)
     return {
         "stream": value_of(row.name),
         "seconds": [round(at, 3) for at in seconds],
-        "rows": rows,
+        "rows": [*rows],
         "bookmark": values_of(bookmarks),
     }
 

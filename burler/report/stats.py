@@ -1,6 +1,7 @@
 """What a run has done so far, counted once: for its report, for a live table, for Prometheus, for lines in the log.
 
-It costs some microseconds a page or a round, and as much memory after a year as after a minute.
+It costs some microseconds a page or a round, and as much memory after a year as after a minute. What stands in a report
+are JSON values without secrets, and texts that do not go on and on.
 """
 
 from __future__ import annotations
@@ -8,65 +9,34 @@ from __future__ import annotations
 import datetime as dt
 import math
 import threading
-from array import array
-from collections import Counter
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from burler import events, times
+from burler import events, logs, times
 from burler.clock import Clock
 from burler.config.secrets import masked
-from burler.report.values import TEXT, cut, described, value_of, values_of
+from burler.errors import BurlerError
+from burler.tally import Tally
 
 FAILURES = 1000
-"""Failures of a run that are kept; the rest is counted."""
+"""Failures of a run that are kept, the newest; the rest is counted."""
 POINTS = 500
 """Points of one stream over time, at the most."""
 TOTAL_POINTS = 100_000
 """Of all streams together: where there are many, each keeps fewer."""
+TEXT = 300
+"""Characters of a place, or of a bookmark that is text."""
 
 _FEWEST = 4  # points that stay, however many streams there are
-_TEXT = 200  # characters of a bookmark
+_TEXT = 200  # characters of a bookmark in a point
 _SHORTEST_STEP = 0.001  # seconds; a clock that stands still must not make points for ever
 _RATE_SECONDS = 30.0  # rows/s is a mean that forgets what is much older than this
 _BUSY = {"poll": "polling", "full": "reading", "push": "connected"}
 
-
-class Series:
-    """Points in time with the rows and the bookmark of a stream by then.
-
-    Points lie at least ``step`` seconds apart. When there are too many, the step grows so that half of them stay:
-    a stream that is slow for hours after a fast start keeps points for all of the time.
-    """
-
-    def __init__(self) -> None:
-        self.seconds = array("d")
-        self.rows = array("q")
-        self.bookmarks: list[Any] = []
-        self.step = 0.0
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def add(self, seconds: float, rows: int, bookmark: Any) -> None:
-        """One more point, later than those before it."""
-        self.seconds.append(seconds)
-        self.rows.append(rows)
-        self.bookmarks.append(bookmark[:_TEXT] if isinstance(bookmark, str) else bookmark)
-
-    def thin(self, most: int) -> None:
-        """Leave out points until about half of ``most`` are there."""
-        last = self.seconds[0]
-        self.step = max(2 * (self.seconds[-1] - last) / most, 2 * self.step, _SHORTEST_STEP)
-        kept = [0]
-        for i, at in enumerate(self.seconds):
-            if at - last >= self.step:
-                kept.append(i)
-                last = at
-        self.seconds = array("d", [self.seconds[i] for i in kept])
-        self.rows = array("q", [self.rows[i] for i in kept])
-        self.bookmarks = [self.bookmarks[i] for i in kept]
+Point = tuple[float, int, Any]
+"""Seconds since the run began; rows and the bookmark of a stream by then."""
 
 
 @dataclass(slots=True)
@@ -74,13 +44,18 @@ class StreamStats:
     """What is known of a stream, over all of its rounds; a stream of a plain run has but one.
 
     Attributes:
-        status: how its last round ended; ``doing``: what it does now, in a tail.
-        rows: of all rounds; ``rows_before``, ``errors_before``: those of the rounds before this one.
-        polled_at: when a round that did not fail has ended last, in seconds since 1970. Other times are of the
-            monotonic clock.
+        status: how its last round ended; "failed" once something of it did.
+        doing: what it does now, in a tail: "starting", "polling" / "reading" / "connected", "waiting", "retrying",
+            "failed" (for good), "done".
+        rounds: that have ended; ``seconds``: how long they took; None before the first.
+        rows: of all rounds; ``rows_before``: those of the rounds before this one.
+        polled_at: when a round that did not fail has ended last, in seconds since 1970; of "push": its last rows.
+            Other times are of the monotonic clock.
+        failures: rounds in a row; ``errors``: in all; ``error``: the last of them.
     """
 
     name: str
+    clock: Clock
     first_at: float
     kind: str = "poll"
     method: str | None = None
@@ -94,11 +69,12 @@ class StreamStats:
     updated: int | None = None
     skipped: int = 0
     seconds: float | None = None
-    counts: dict[str, Any] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
     bookmark_from: Any = None
     bookmark: Any = None
     at: float = 0.0
-    series: Series | None = None
+    points: list[Point] | None = None
+    step: float = 0.0
     point_at: float = math.inf
     rate: float = 0.0
     rate_at: float = 0.0
@@ -106,51 +82,85 @@ class StreamStats:
     next_at: float | None = None
     failures: int = 0
     errors: int = 0
-    errors_before: int = 0
     error: dict[str, Any] | None = None
-    shown: list[dict[str, Any]] = field(default_factory=list)
 
-    @property
-    def failed(self) -> bool:
-        """Whether its last round failed, or the one it is in does."""
-        return self.status == "failed" or self.errors > self.errors_before
+    def came(self, rows: int) -> None:
+        """So many rows of this round, so far."""
+        self.at = at = self.clock.monotonic()
+        more = self.rows_before + rows - self.rows
+        if more:
+            self.rate, self.rate_at = self._faded(at) + more / _RATE_SECONDS, at
+            self.rows += more
 
-    def faded(self, at: float) -> float:
+    def _faded(self, at: float) -> float:
         """What is left of its rate by now. A machine that was put back to an earlier moment may give an earlier one."""
         return self.rate * math.exp(min(self.rate_at - at, 0.0) / _RATE_SECONDS)
 
+    def thin(self, most: int) -> None:
+        """Points lie at least ``step`` seconds apart. Where there are too many, the step grows so that about half of
+        them stay: a stream that is slow for hours after a fast start keeps points for all of the time."""
+        assert self.points is not None
+        first, *rest = self.points
+        self.step = max(2 * (rest[-1][0] - first[0]) / most, 2 * self.step, _SHORTEST_STEP)
+        self.points = [first]
+        for point in rest:
+            if point[0] - self.points[-1][0] >= self.step:
+                self.points.append(point)
 
-@dataclass(frozen=True, slots=True)
-class StreamView:
-    """A stream as it stands, for people. Its texts are free of secrets; ``..._seconds_ago`` and ``..._in_seconds``
-    count from now.
+    # ---- for people: texts without secrets, times that count from now ----------------------------------
 
-    Attributes:
-        status: "starting", "polling" / "reading" / "connected", "waiting", "retrying", "failed" (for good), "done".
-        rows: all that came out in this run; without ``repeated``, those that were dropped as out already.
-        rows_per_second: over the last half a minute or so.
-        lag_seconds: how far a bookmark that is a time lies behind now; None for all others.
-        last_poll_seconds_ago: since the end of the last round that did not fail; of "push": since its last rows.
-        last_poll_at: the same, as seconds since 1970.
-        polls: rounds that have ended; ``polls_seconds``: how long they took.
-        failures: in a row; ``errors``: in all; ``error``: the last of them.
-    """
+    @property
+    def shown_name(self) -> str:
+        """Its name."""
+        return str(value_of(self.name, TEXT))
 
-    name: str
-    status: str
-    rows: int
-    repeated: int
-    rows_per_second: float
-    bookmark: Any
-    lag_seconds: float | None
-    last_poll_seconds_ago: float | None
-    last_poll_at: float | None
-    next_poll_in_seconds: float | None
-    polls: int
-    polls_seconds: float
-    failures: int
-    errors: int
-    error: str | None
+    @property
+    def shown_bookmark(self) -> Any:
+        """Its bookmark."""
+        return value_of(self.bookmark, TEXT)
+
+    @property
+    def error_line(self) -> str | None:
+        """Its last failure on one line."""
+        if self.error is None:
+            return None
+        text = " ".join(f"{self.error['type']}: {self.error['message']}".split()).removesuffix(":")
+        return str(value_of(text, TEXT))
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """What was counted while its source was read."""
+        return self.tally.to_json()
+
+    @property
+    def repeated(self) -> int:
+        """Rows that were dropped as out already."""
+        return int(self.counts.get("repeated", 0))
+
+    @property
+    def rows_per_second(self) -> float:
+        """Over the last half a minute or so; in its first seconds, over what there was of it."""
+        at = self.clock.monotonic()
+        known = 1.0 - math.exp(-max(at - self.first_at, 1.0) / _RATE_SECONDS)
+        rate = self._faded(at) / known
+        return rate if rate >= 0.001 else 0.0
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """How far a bookmark that is a time lies behind now, 0 for one to come; None for all others: nobody knows what
+        a number counts."""
+        moment = moment_of(self.bookmark)
+        return None if moment is None else max((self.clock.now() - moment).total_seconds(), 0.0)
+
+    @property
+    def last_poll_seconds_ago(self) -> float | None:
+        """Since ``polled_at``."""
+        return None if self.polled_at is None else max(self.clock.now().timestamp() - self.polled_at, 0.0)
+
+    @property
+    def next_poll_in_seconds(self) -> float | None:
+        """Until its next round."""
+        return None if self.next_at is None else max(self.next_at - self.clock.monotonic(), 0.0)
 
 
 class RunStats:
@@ -158,6 +168,11 @@ class RunStats:
 
     Args:
         points: kept of each stream over time, for plots; 0 for none.
+
+    Attributes:
+        known: streams in the order in which they were told of.
+        failed: the newest failures, each with its stream's name.
+        last_state_at: in seconds since 1970.
     """
 
     def __init__(self, clock: Clock | None = None, *, points: int = POINTS) -> None:
@@ -170,14 +185,14 @@ class RunStats:
         self.status = "unfinished"
         self.exit_code: int | None = None
         self.error: dict[str, Any] | None = None
-        self.batch: dict[str, Any] | None = None
+        self.batch: Mapping[str, Any] | None = None
+        self.failed: deque[tuple[str, dict[str, Any]]] = deque(maxlen=FAILURES)
+        self.states = self.state_bytes = self.clients_renewed = 0
+        self.last_state_at: float | None = None
         self._seconds = 0.0
         self._streams: dict[str, StreamStats] = {}
         self._lock = threading.RLock()
-        self._shown = 0  # failures that are kept
         self._points = points
-        self.states = self.state_bytes = self.clients_renewed = 0
-        self.last_state_at: float | None = None  # in seconds since 1970
 
     # ---- told ------------------------------------------------------------------------------------------
 
@@ -194,7 +209,11 @@ class RunStats:
                     for ended in event.streams:
                         self._stream_ended(ended)
                 case events.Failed():
-                    self._failed(event.stream, event.where, event.error)
+                    row = self._row(event.stream)
+                    where = None if event.where is None else value_of(event.where, TEXT)
+                    row.error = {"where": where, **described(event.error, row.name)}
+                    row.errors, row.status = row.errors + 1, "failed"
+                    self.failed.append((row.name, row.error))
                 case events.StateWritten():
                     self.states += 1
                     self.state_bytes += event.size
@@ -212,7 +231,7 @@ class RunStats:
                         self.began, self.zero = self.clock.now(), self.clock.monotonic()
                     self.tap = event.tap
                 case events.RunEnded():
-                    self.batch = dict(event.batch) if event.batch is not None else None
+                    self.batch = event.batch
                     self.end(event.status, event.exit_code)
 
     def end(self, status: str, exit_code: int | None, error: BaseException | None = None) -> None:
@@ -227,7 +246,7 @@ class RunStats:
         row = self._streams.get(name)
         if row is None:
             at = self.clock.monotonic()
-            row = self._streams[name] = StreamStats(name, first_at=at, at=at, rate_at=at)
+            row = self._streams[name] = StreamStats(name, self.clock, first_at=at, at=at)
         return row
 
     def _stream_began(self, began: events.StreamBegan) -> None:
@@ -235,68 +254,47 @@ class RunStats:
         here on comes on top."""
         row = self._row(began.stream)
         if row.over:
-            row.rows_before, row.errors_before, row.over = row.rows, row.errors, False
+            row.rows_before, row.over = row.rows, False
         row.doing, row.next_at = _BUSY[row.kind], None
         if not row.begun:
             row.begun, row.first_at = True, self.clock.monotonic()
             row.method, row.bookmark_from, row.bookmark = began.method, began.bookmark, began.bookmark
             if self._points:
-                row.series = Series()
+                row.points, row.point_at = [], row.first_at
                 self._point(row, row.first_at)
 
     def _page(self, page: events.Page) -> None:
         row = self._row(page.stream)
         if page.bookmark is not None:
             row.bookmark = page.bookmark
-        row.at = at = self.clock.monotonic()
-        self._came(row, page.rows, at)
+        row.came(page.rows)
         if row.kind == "push":
             row.polled_at = self.clock.now().timestamp()
-        if at >= row.point_at:
-            self._point(row, at)
-
-    def _came(self, row: StreamStats, rows: int, at: float) -> None:
-        """So many rows of this round, so far."""
-        more = row.rows_before + rows - row.rows
-        if more:
-            row.rate, row.rate_at = row.faded(at) + more / _RATE_SECONDS, at
-            row.rows += more
+        self._point(row, row.at)
 
     def _point(self, row: StreamStats, at: float) -> None:
-        """A point of its plot."""
-        if row.series is not None:
-            row.series.add(at - self.zero, row.rows, row.bookmark)
+        """A point of its plot, where one is due."""
+        if row.points is not None and at >= row.point_at:
+            row.points.append(point_of(row, at - self.zero))
             most = max(min(self._points, TOTAL_POINTS // len(self._streams)), _FEWEST)
-            if len(row.series) >= most:
-                row.series.thin(most)
-            row.point_at = at + row.series.step
-
-    def _failed(self, stream: str, where: str | None, error: BaseException) -> None:
-        row = self._row(stream)
-        row.errors += 1
-        if self._shown >= FAILURES:
-            if row.rounds == 0:
-                return
-            # Of a run without an end the newest say more: one of the many goes.
-            max(self._streams.values(), key=lambda one: len(one.shown)).shown.pop(0)
-            self._shown -= 1
-        self._shown += 1
-        row.error = {"where": None if where is None else cut(masked(where)), **described(error, row.name)}
-        row.shown.append(row.error)
+            if len(row.points) >= most:
+                row.thin(most)
+            row.point_at = at + row.step
 
     def _stream_ended(self, ended: events.StreamEnded) -> None:
-        row, at = self._row(ended.stream), self.clock.monotonic()
-        self._came(row, ended.rows, at)
-        row.rounds, row.status, row.over, row.at = row.rounds + 1, ended.status, True, at
+        row = self._row(ended.stream)
+        row.came(ended.rows)
+        row.rounds, row.status, row.over = row.rounds + 1, ended.status, True
         row.skipped, row.seconds = row.skipped + ended.skipped, (row.seconds or 0.0) + ended.seconds
         if ended.updated is not None:
             row.updated = (row.updated or 0) + ended.updated
-        row.counts = _added(row.counts, ended.counts)
+        for name, count in ended.counts.items():
+            for reason, number in count.items() if isinstance(count, Mapping) else [("", count)]:
+                row.tally.add(name, reason, number)
         if row.rounds == 1:
             row.bookmark_from = ended.bookmark_from
         row.bookmark = ended.bookmark_to
-        if row.rounds == 1 or at >= row.point_at:
-            self._point(row, at)
+        self._point(row, row.at)
 
     def _round_ended(self, ended: events.RoundEnded) -> None:
         self._row(ended.root).failures = ended.failures
@@ -317,102 +315,67 @@ class RunStats:
         return self._seconds if self.ended is not None else self.clock.monotonic() - self.zero
 
     @property
-    def streams(self) -> list[StreamStats]:
-        """The streams that have begun, or failed before that."""
-        return [row for row in tuple(self._streams.values()) if row.begun or row.errors]
+    def known(self) -> list[StreamStats]:
+        """All streams, in the order in which they were told of."""
+        return [*self._streams.values()]
 
     @property
-    def under_way(self) -> list[StreamStats]:
-        """The streams that have begun and not come to their end."""
-        return [row for row in tuple(self._streams.values()) if row.begun and not row.over]
-
-    def snapshot(self) -> dict[str, StreamView]:
-        """All streams by their names, in the order in which they were told of."""
-        at, now = self.clock.monotonic(), self.clock.now()
-        seconds = now.timestamp()
-        with self._lock:
-            rows = list(self._streams.values())
-            # To look for secrets in many texts at once costs less; names and bookmarks are cut.
-            texts = values_of([*(row.name for row in rows), *(row.bookmark for row in rows)])
-            texts = [cut(text) if isinstance(text, str) else text for text in texts]
-            names, bookmarks = texts[: len(rows)], texts[len(rows) :]
-            return {
-                row.name: StreamView(
-                    name=name,
-                    status=row.doing,
-                    rows=row.rows,
-                    repeated=row.counts.get("repeated", 0),
-                    rows_per_second=self._rate(row, at),
-                    bookmark=bookmark,
-                    lag_seconds=_lag_of(row.bookmark, now),
-                    last_poll_seconds_ago=None if row.polled_at is None else max(seconds - row.polled_at, 0.0),
-                    last_poll_at=row.polled_at,
-                    next_poll_in_seconds=None if row.next_at is None else max(row.next_at - at, 0.0),
-                    polls=row.rounds,
-                    polls_seconds=row.seconds or 0.0,
-                    failures=row.failures,
-                    errors=row.errors,
-                    error=None if row.error is None else _line_of(row.error),
-                )
-                for row, name, bookmark in zip(rows, names, bookmarks, strict=True)
-            }
+    def streams(self) -> list[StreamStats]:
+        """The streams that have begun, or failed before that."""
+        return [row for row in self.known if row.begun or row.errors]
 
     @property
     def rows(self) -> int:
         """Rows of all streams."""
-        return sum(row.rows for row in tuple(self._streams.values()))
-
-    @property
-    def rows_per_second(self) -> float:
-        """Of all streams, over the last half a minute or so."""
-        at = self.clock.monotonic()
-        return sum(self._rate(row, at) for row in tuple(self._streams.values()))
+        return sum(row.rows for row in self.known)
 
     @property
     def last_state_seconds_ago(self) -> float | None:
         """How long ago the last STATE was; None before the first one."""
         return None if self.last_state_at is None else max(self.clock.now().timestamp() - self.last_state_at, 0.0)
 
-    def _rate(self, row: StreamStats, at: float) -> float:
-        """Weighed by age; in the first seconds of a run, over what there was of it."""
-        known = 1.0 - math.exp(-max(at - self.zero, 1.0) / _RATE_SECONDS)
-        rate = row.faded(at) / known
-        return rate if rate >= 0.001 else 0.0
+
+def point_of(row: StreamStats, seconds: float) -> Point:
+    """A stream as it stands."""
+    return seconds, row.rows, row.bookmark[:_TEXT] if isinstance(row.bookmark, str) else row.bookmark
 
 
-def _line_of(error: Mapping[str, Any]) -> str:
-    """A failure on one line."""
-    text = " ".join(f"{error['type']}: {error['message']}".split()).removesuffix(":")
-    return str(value_of(text, TEXT))
+def moment_of(bookmark: Any) -> dt.datetime | None:
+    """A bookmark that is a time with a zone, or a date (its midnight in UTC); None for all others."""
+    if not isinstance(bookmark, str):
+        return None
+    return times.strict_moment(f"{bookmark}T00:00:00Z" if times.is_date(bookmark) else bookmark)
 
 
-def _lag_of(bookmark: Any, now: dt.datetime) -> float | None:
-    """Seconds by which a bookmark that is a time with a zone, or a date (its midnight in UTC), lies behind ``now``; 0
-    for one to come. None for all others: nobody knows what a number counts."""
-    moment: dt.datetime | None = None
-    if isinstance(bookmark, str):
-        moment = times.strict_moment(f"{bookmark}T00:00:00Z" if times.is_date(bookmark) else bookmark)
-    elif isinstance(bookmark, dt.datetime):
-        moment = bookmark if bookmark.tzinfo is not None else None
-    elif isinstance(bookmark, dt.date):
-        moment = dt.datetime(bookmark.year, bookmark.month, bookmark.day, tzinfo=dt.UTC)
-    return None if moment is None else max((now - moment).total_seconds(), 0.0)
+# ---- values of a report ----------------------------------------------------------------------------------
 
 
-def _added(before: dict[str, Any], more: events.Counts) -> dict[str, Any]:
-    """Counts of two rounds together: ``{"requests": 31, "retries": {"429": 3}}``. A name that was counted with and
-    without a reason keeps both, as in ``burler.tally``."""
-    if not before or not more:
-        return dict(before or more)
-    found = dict(before)
-    for name, count in more.items():
-        old = found.get(name, 0)
-        if isinstance(count, int) and isinstance(old, int):
-            found[name] = old + count
-        else:
-            found[name] = dict(Counter(_reasons(old)) + Counter(_reasons(count)))
-    return dict(sorted(found.items()))
+def described(error: BaseException, stream: str | None = None) -> dict[str, Any]:
+    """An exception for a report: its type, its message in a few lines, and where in the author's code it came from,
+    where that says something."""
+    name = type(error).__name__
+    message = logs.short(error).removeprefix(name).removeprefix(": ")
+    if stream is not None:
+        message = message.removeprefix(f"stream '{stream}': ")
+    place = None if isinstance(error, BurlerError) else logs.place_of_error(error)
+    return {"type": name, "message": _whole(message), "place": None if place is None else _whole(place)}
 
 
-def _reasons(count: int | Mapping[str, int]) -> Mapping[str, int]:
-    return count if isinstance(count, Mapping) else {"other": count} if count else {}
+def value_of(value: Any, most: int | None = None) -> Any:
+    """A bookmark or a name as a JSON value, without secrets; a text is cut after ``most`` characters."""
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    text = masked(str(value))
+    return _whole(text if most is None or len(text) <= most else text[:most] + " ...")
+
+
+def values_of(values: Sequence[Any]) -> list[Any]:
+    """As :func:`value_of`, for many at once: to look for the secrets of each costs more than to compare."""
+    joined = "\n;\n".join(value for value in values if isinstance(value, str))
+    of_text = _whole if masked(joined) == joined else value_of
+    return [of_text(value) if isinstance(value, str) else value_of(value) for value in values]
+
+
+def _whole(text: str) -> str:
+    """Half a surrogate pair, which JSON in UTF-8 has no form for, is spelled out."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

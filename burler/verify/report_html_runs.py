@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from burler.config.secrets import masked
-from burler.report.page import bookmark_cell, cell, figure, one_line, shown, table
-from burler.report.plot import bookmark_plot, rows_plot
+from burler.report.page import bookmark_cell, bookmark_plot, cell, figure, one_line, rows_plot, shown, table
 from burler.spec.states import moment_of
 from burler.verify.result import RATIO_SECONDS, RunFacts, StreamFacts, Verification
 from burler.words import long_time

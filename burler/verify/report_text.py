@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from burler.report.text import Table, ascii_of, cut_in_two, plain
+from burler.report.text import ascii_of, cut_in_two, table
 from burler.spec.finding import Finding
 from burler.verify.result import RATIO_SECONDS, StreamFacts, Verification
 from burler.words import counted
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 _DROPPED = ("requests", "ratio", "rows/s", "order", "rows")
+_NEEDLESS = ("requests", "ratio", "order", "bookmark")
 _LEAST_WIDTH = 40
 _MEASURED_SECONDS = 0.05
 
@@ -66,11 +67,7 @@ def _streams(verification: Verification, width: int) -> list[str]:
     if not verification.runs or not verification.runs[0].streams:
         return []
     rows = [_row(facts) for facts in verification.runs[0].streams.values()]
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
-    for name in ("requests", "ratio", "order", "bookmark"):
-        if all(cell in ("", "-") for cell in columns[name]):
-            del columns[name]
-    return [*plain(Table(columns, frozenset(), total=False), width, _DROPPED).splitlines(), ""]
+    return [*(line.text for line in table(rows, [""] * len(rows), width, _DROPPED, _NEEDLESS)), ""]
 
 
 def _row(facts: StreamFacts) -> dict[str, str]:

@@ -117,6 +117,28 @@ class Unknown:
             field.due = field.count + min(field.count // 8, _RARE)
 
 
+def kept_schema(fields: Iterable[DroppedField]) -> dict[str, Any]:
+    """The part of a JSON Schema that would have kept the fields: it is to be merged into the stream's own.
+
+    Made of samples of the values, so each field may be null::
+
+        {"properties": {"address": {"properties": {"floor": {"type": ["null", "integer"]}}}}}
+    """
+    out: dict[str, Any] = {}
+    # The short paths first: in a union a field may be unknown to one branch, and hold unknown fields in another.
+    for field in sorted(fields, key=lambda one: len(one.path)):
+        node = out
+        for part in field.path:
+            types, wanted = node.get("type"), "array" if part is None else "object"
+            if isinstance(types, list) and wanted not in types:
+                node["type"] = [*types, wanted]
+            node = node.setdefault("items" if part is None else "properties", {})
+            if part is not None:
+                node = node.setdefault(part, {})
+        node.update(field.schema)
+    return out
+
+
 def show(path: Template) -> str:
     """``address.lines[].text``."""
     text = ""
