@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-KINDS = "stdout, lake:URL, spark:OUT"
-
 _GONE = "the program reading our output has gone; stopped."
 _CHUNK_BYTES = 64 * 1024  # one pipe buffer: progress shows after each
 _BUFFER_BYTES = 64 * 1024  # a bigger one would be memory that was not used before, at each page anew
@@ -138,11 +136,6 @@ class Forward(Sink):
     def config(self) -> BatchConfig | None:
         """See ``Sink.config``."""
         return self._sink.config
-
-    @property
-    def made(self) -> dict[str, Any] | None:
-        """See ``Sink.made``."""
-        return self._sink.made
 
     def columns(self, stream: str) -> Any:
         """See ``Sink.columns``."""
@@ -269,18 +262,17 @@ class TouchedStates(Forward):
         """Take a message; a STATE shrinks to what has changed."""
         if isinstance(message, State):
             whole = message.whole
-            change = _everything(self._given, whole) if self._last is None else state_diff(self._last, whole)
+            if self._last is None:
+                change = _with_nulls(state_diff({}, whole), state_diff(self._given, whole), levels=4)
+            else:
+                change = state_diff(self._last, whole)
             message, self._last = State(change, whole), whole
         super().write(message)
 
 
-def _everything(given: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
-    """A whole state, with null for what it lacks of the one before it."""
-    return _with_nulls(state_diff({}, whole), state_diff(given, whole), levels=4)
-
-
 def _with_nulls(into: dict[str, Any], change: dict[str, Any], *, levels: int) -> dict[str, Any]:
-    """At most so many levels down: top, streams, their keys, partitions. Nulls of an author's own, deeper, are data."""
+    """A whole state, with null for what it lacks of the one before it; at most so many levels down: top,
+    streams, their keys, partitions. Nulls of an author's own, deeper, are data."""
     for key, value in change.items():
         if value is None:
             into.setdefault(key, None)
@@ -371,7 +363,13 @@ class BatchSink(_FileSink):
             files: Form = "columns" if self._config.encoding.is_columnar else "rows"
             self._forms[stream] = files if wanted else "messages"
             if wanted and self._writer is None:
-                self._writer = self._opened()
+                from burler.batch.encoders import prepare
+                from burler.batch.storage import open_storage
+                from burler.batch.writer import BatchWriter
+
+                prepare(self._config.encoding)
+                storage = open_storage(self._config.storage, presign_seconds=self._config.presign_seconds)
+                self._writer = BatchWriter(storage, self._config, tap=self._tap, emit=self._sink.write)
         return self._forms[stream]
 
     @property
@@ -413,15 +411,6 @@ class BatchSink(_FileSink):
         super().settle()
         if self._writer is not None:
             self._writer.report()
-
-    def _opened(self) -> BatchWriter:
-        from burler.batch.encoders import prepare
-        from burler.batch.storage import open_storage
-        from burler.batch.writer import BatchWriter
-
-        prepare(self._config.encoding)
-        storage = open_storage(self._config.storage, presign_seconds=self._config.presign_seconds)
-        return BatchWriter(storage, self._config, tap=self._tap, emit=self._sink.write)
 
 
 class LakeSink(_FileSink):
@@ -478,20 +467,17 @@ def open_sink(
     kind, colon, rest = text.partition(":")
     if text == "stdout":
         return with_batches(stdout, settings, tap=tap_id, state=state)
-    if kind == "lake" and colon and rest:
-        return _lake(rest, with_touched(stdout, settings, state), tap_id, settings, should_stop)
-    mistyped = kind == "file" or (colon and nearest(kind, ("lake",)) is not None)
-    near = f" Did you mean 'lake:{rest if mistyped else text}'?" if mistyped or "/" in text else ""
-    raise UsageError(f"--sink {text!r} is unknown. Known: {KINDS}.{near}")
-
-
-def _lake(url: str, states: Sink, tap_id: str, settings: Settings, should_stop: Callable[[], bool]) -> LakeSink:
+    if kind != "lake" or not rest:
+        mistyped = kind == "file" or (colon and nearest(kind, ("lake",)) is not None)
+        near = f" Did you mean 'lake:{rest if mistyped else text}'?" if mistyped or "/" in text else ""
+        raise UsageError(f"--sink {text!r} is unknown. Known: stdout, lake:URL, spark:OUT.{near}")
     from burler.lake.locking.lock import LockSettings
     from burler.lake.store import open_store
     from burler.lake.writing.writer import LakeWriter
 
+    states = with_touched(stdout, settings, state)
     writer = LakeWriter(
-        open_store(url, options=settings.lake_options),
+        open_store(rest, options=settings.lake_options),
         tap_id,
         emit_state=states.write,
         settings=roll_of(settings),

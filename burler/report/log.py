@@ -242,7 +242,7 @@ def _interval_line(rows: int, repeated: int, errors: int, polls: int, *, seconds
         parts.append(f"bookmark {stream.shown_bookmark}{lag}")
     if errors:
         row = f", {stream.failures} in a row" if stream.failures else ""
-        parts.append(f"{counted(errors, 'error')}{row}, the last: {stream.error_line}")
+        parts.append(f"{counted(errors, 'error')}{row}, the last: {stream.error}")
     return ", ".join(parts)
 
 

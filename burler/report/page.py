@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import Any
 
 from burler.report.stats import moment_of
-from burler.report.text import has_failed, numbers
-from burler.words import long_time
+from burler.report.text import has_failed, numbers, total_of
+from burler.words import counted, long_time
 
 NAME = 120
 """Characters of a name, a place or a bookmark in a cell."""
@@ -26,7 +26,6 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufe
 _JOINT = re.compile(r"([_./-])(?=\w)")
 _OPEN = 12  # so many streams' plots are unfolded from the start
 _MESSAGE = 2000
-_ERRORS_OPEN = 8  # more of them are folded, so that what follows is in sight
 _CLASSES = {"succeeded": "good", "failed": "bad"}
 _NUMBERS = ("rows", "updated", "skipped", "seconds", "rows/s", "errors")
 _HEADERS = (
@@ -34,8 +33,6 @@ _HEADERS = (
     *((name, "number") for name in _NUMBERS),
     *((name, "text") for name in ("bookmark from", "bookmark to")),
 )
-_FIRST = ("requests", "retries", "queries", "files", "bytes")
-"""Counts that come before others, which follow by name."""
 
 
 def page(report: dict[str, Any]) -> str:
@@ -127,18 +124,16 @@ def _errors(report: dict[str, Any]) -> str:
     left = sum(one["error_count"] for one in report["streams"]) - len(rows)
     headers = [(name, "text") for name in ("stream", "where", "type", "message", "place")]
     more = f"<p class='none'>... and {left:,} more.</p>\n" if left else ""
-    first, rest = rows[:_ERRORS_OPEN], rows[_ERRORS_OPEN:]
-    folded = f"<details><summary>{len(rest):,} more</summary>{table(headers, rest)}{more}</details>\n" if rest else more
-    return f"<h2>Errors</h2>\n{table(headers, first)}{folded}"
+    summary = counted(len(rows) + left, "error")
+    return f"<h2>Errors</h2>\n<details open><summary>{summary}</summary>{table(headers, rows)}{more}</details>\n"
 
 
 def _counts(report: dict[str, Any]) -> str:
     """What was asked of the source: a row a stream and a column a count; nothing where nothing was counted."""
     streams = [one for one in report["streams"] if one["counts"]]
-    names = {name for one in streams for name in one["counts"]}
-    if not names:
+    columns = sorted({name for one in streams for name in one["counts"]})
+    if not columns:
         return ""
-    columns = [name for name in _FIRST if name in names] + sorted(names - set(_FIRST))
     rows = [
         f"<tr>{cell(one_line(one['stream']), 'text')}"
         f"{''.join(_count(one['counts'].get(name)) for name in columns)}</tr>"
@@ -150,11 +145,10 @@ def _counts(report: dict[str, Any]) -> str:
 
 def _count(count: int | dict[str, int] | None) -> str:
     """A number, with its reasons below it."""
-    if not isinstance(count, dict):
-        return cell("" if count is None else f"{count:,}", "number", count)
-    total = sum(count.values())
-    reasons = ", ".join(f"{one_line(why)}: {times:,}" for why, times in count.items())
-    return cell(f"{total:,}<small>{reasons}</small>", "number", total)
+    if count is None:
+        return cell("", "number")
+    total, reasons = total_of(count)
+    return cell(f"{total:,}{reasons and f'<small>{one_line(reasons, 600)}</small>'}", "number", total)
 
 
 def _plots(series: list[dict[str, Any]], places: dict[str, str]) -> str:

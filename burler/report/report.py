@@ -69,7 +69,7 @@ def _stream(row: StreamStats, errors: list[dict[str, Any]]) -> dict[str, Any]:
         "rows_per_second": _rate(row.rows, seconds),
         "bookmark_from": value_of(row.bookmark_from, TEXT),
         "bookmark_to": value_of(row.bookmark, TEXT),
-        "counts": row.counts,
+        "counts": row.tally.to_json(),
         "error_count": row.errors,
         "errors": errors,
     }

@@ -48,10 +48,12 @@ class StreamStats:
         doing: what it does now, in a tail: "starting", "polling" / "reading" / "connected", "waiting", "retrying",
             "failed" (for good), "done".
         rounds: that have ended; ``seconds``: how long they took; None before the first.
-        rows: of all rounds; ``rows_before``: those of the rounds before this one.
+        rows: of all rounds; ``rows_before``: those of the rounds before this one; ``repeated``: that were dropped, as
+            they were out already.
+        tally: what was counted while its source was read.
         polled_at: when a round that did not fail has ended last, in seconds since 1970; of "push": its last rows.
             Other times are of the monotonic clock.
-        failures: rounds in a row; ``errors``: in all; ``error``: the last of them.
+        failures: rounds in a row; ``errors``: in all; ``error``: the last of them, on a line.
     """
 
     name: str
@@ -68,6 +70,7 @@ class StreamStats:
     rows_before: int = 0
     updated: int | None = None
     skipped: int = 0
+    repeated: int = 0
     seconds: float | None = None
     tally: Tally = field(default_factory=Tally)
     bookmark_from: Any = None
@@ -82,7 +85,7 @@ class StreamStats:
     next_at: float | None = None
     failures: int = 0
     errors: int = 0
-    error: dict[str, Any] | None = None
+    error: str | None = None
 
     def came(self, rows: int) -> None:
         """So many rows of this round, so far."""
@@ -120,24 +123,6 @@ class StreamStats:
         return value_of(self.bookmark, TEXT)
 
     @property
-    def error_line(self) -> str | None:
-        """Its last failure on one line."""
-        if self.error is None:
-            return None
-        text = " ".join(f"{self.error['type']}: {self.error['message']}".split()).removesuffix(":")
-        return str(value_of(text, TEXT))
-
-    @property
-    def counts(self) -> dict[str, Any]:
-        """What was counted while its source was read."""
-        return self.tally.to_json()
-
-    @property
-    def repeated(self) -> int:
-        """Rows that were dropped as out already."""
-        return int(self.counts.get("repeated", 0))
-
-    @property
     def rows_per_second(self) -> float:
         """Over the last half a minute or so; in its first seconds, over what there was of it."""
         at = self.clock.monotonic()
@@ -151,16 +136,6 @@ class StreamStats:
         a number counts."""
         moment = moment_of(self.bookmark)
         return None if moment is None else max((self.clock.now() - moment).total_seconds(), 0.0)
-
-    @property
-    def last_poll_seconds_ago(self) -> float | None:
-        """Since ``polled_at``."""
-        return None if self.polled_at is None else max(self.clock.now().timestamp() - self.polled_at, 0.0)
-
-    @property
-    def next_poll_in_seconds(self) -> float | None:
-        """Until its next round."""
-        return None if self.next_at is None else max(self.next_at - self.clock.monotonic(), 0.0)
 
 
 class RunStats:
@@ -209,11 +184,10 @@ class RunStats:
                     for ended in event.streams:
                         self._stream_ended(ended)
                 case events.Failed():
-                    row = self._row(event.stream)
-                    where = None if event.where is None else value_of(event.where, TEXT)
-                    row.error = {"where": where, **described(event.error, row.name)}
+                    row, found = self._row(event.stream), described(event.error, event.stream)
                     row.errors, row.status = row.errors + 1, "failed"
-                    self.failed.append((row.name, row.error))
+                    row.error = value_of(" ".join(f"{found['type']}: {found['message']}".split()).rstrip(":"), TEXT)
+                    self.failed.append((row.name, {"where": value_of(event.where, TEXT), **found}))
                 case events.StateWritten():
                     self.states += 1
                     self.state_bytes += event.size
@@ -291,6 +265,7 @@ class RunStats:
         for name, count in ended.counts.items():
             for reason, number in count.items() if isinstance(count, Mapping) else [("", count)]:
                 row.tally.add(name, reason, number)
+                row.repeated += number if name == "repeated" else 0
         if row.rounds == 1:
             row.bookmark_from = ended.bookmark_from
         row.bookmark = ended.bookmark_to

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from burler.clock import Clock
 from burler.report.stats import RunStats, StreamStats
 from burler.words import counted, length
 
@@ -105,14 +106,17 @@ def _counts(counts: dict[str, Any]) -> str:
     """What was counted while a source was read: ``31 requests, 4 retries (429: 3, no answer: 1)``. Bytes are for
     programs; they stand in the JSON."""
     parts = []
-    for name, count in counts.items():
-        reasons = ""
-        if isinstance(count, dict):
-            reasons = f" ({', '.join(f'{ascii_of(reason)}: {number:,}' for reason, number in count.items())})"
-            count = sum(count.values())
-        if name != "bytes":
-            parts.append(f"{count:,} {name.replace('_', ' ')}{reasons}")
+    for name in sorted(counts.keys() - {"bytes"}):
+        total, reasons = total_of(counts[name])
+        parts.append(f"{total:,} {name.replace('_', ' ')}{f' ({ascii_of(reasons)})' if reasons else ''}")
     return ", ".join(parts)
+
+
+def total_of(count: int | dict[str, int]) -> tuple[int, str]:
+    """A count, and its reasons: ``429: 3, no answer: 1``."""
+    if not isinstance(count, dict):
+        return count, ""
+    return sum(count.values()), ", ".join(f"{reason}: {number:,}" for reason, number in count.items())
 
 
 # ---- a tail on a terminal ------------------------------------------------------------------------------
@@ -136,9 +140,11 @@ def frame(name: str, stats: RunStats, *, width: int, height: int) -> list[Line]:
     shown, left = (streams, 0) if len(streams) <= room else (worst[: room - 1], len(streams) - room + 1)
     return [
         head,
-        *table([_live_row(one) for one in shown], map(_style, shown), width, _LIVE_DROPPED, _LIVE_NEEDLESS),
+        *table(
+            [_live_row(one, stats.clock) for one in shown], map(_style, shown), width, _LIVE_DROPPED, _LIVE_NEEDLESS
+        ),
         *([Line(f"... and {left:,} more"[:width], "dim")] if left else []),
-        *(Line(f"{ascii_of(one.shown_name)}: {ascii_of(one.error_line)}"[:width], _style(one)) for one in failing),
+        *(Line(f"{ascii_of(one.shown_name)}: {ascii_of(one.error)}"[:width], _style(one)) for one in failing),
     ]
 
 
@@ -158,15 +164,15 @@ def _status_line(name: str, streams: Sequence[StreamStats], stats: RunStats) -> 
     return f"{ascii_of(name)}: {', '.join(parts)}"
 
 
-def _live_row(one: StreamStats) -> dict[str, str]:
+def _live_row(one: StreamStats, clock: Clock) -> dict[str, str]:
     return {
         "stream": ascii_of(one.shown_name),
         "status": one.doing,
         "rows": f"{one.rows:,}",
         "rows/s": _rate(one.rows_per_second),
-        "lag": _length(one.lag_seconds),
-        "last poll": _length(one.last_poll_seconds_ago),
-        "next": _length(one.next_poll_in_seconds),
+        "lag": "-" if one.lag_seconds is None else length(one.lag_seconds),
+        "last poll": _length(one.polled_at, clock.now().timestamp()),
+        "next": _length(clock.monotonic(), one.next_at),
         "failures": f"{one.failures:,}",
         "errors": f"{one.errors:,}",
         "bookmark": "-" if one.bookmark is None else ascii_of(one.shown_bookmark),
@@ -179,8 +185,8 @@ def _rate(rows_per_second: float) -> str:
     return f"{rows_per_second:,.{digits}f}"
 
 
-def _length(seconds: float | None) -> str:
-    return "-" if seconds is None else length(seconds)
+def _length(begin: float | None, end: float | None) -> str:
+    return "-" if begin is None or end is None else length(max(end - begin, 0.0))
 
 
 def _badness(one: StreamStats) -> tuple[bool, int, float, int, float]:

@@ -116,11 +116,11 @@ def test_what_was_asked_of_the_source_has_a_table(web):
     assert "quiet" not in part
 
 
-def test_many_errors_are_folded_behind_the_first_and_of_very_many_a_thousand_are_kept():
+def test_errors_can_be_folded_and_of_very_many_a_thousand_are_kept():
     run = Streams()
     run.failing("contacts", {f"p{i}": ValueError(f"broken {i}") for i in range(12)})
     page = Page(run.page())
-    assert "4 more" in page.texts["summary"]
+    assert "12 errors" in page.texts["summary"]
     assert [text for text in page.texts["td"] if text.startswith("broken")] == [f"broken {i}" for i in range(12)]
     many = Streams()
     many.failing("contacts", {f"p{i}": ValueError(f"broken {i}") for i in range(1500)})
