@@ -46,8 +46,13 @@ and, where a page has columns already, as these (``ArrowPage``)."""
 
 class Sink:
     """Takes messages in sequence. Before it hands a STATE on, everything before it must be durable. This one holds
-    nothing, and makes no files."""
+    nothing, and makes no files.
 
+    Attributes:
+        config: how files are made that BATCH messages name; None where none are.
+    """
+
+    config: BatchConfig | None = None
     _told: Callable[[dict[str, Any]], None] | None = None
 
     def write(self, message: Message) -> None:
@@ -83,11 +88,6 @@ class Sink:
         return "messages"
 
     @property
-    def config(self) -> BatchConfig | None:
-        """How files are made that BATCH messages name; None where none are."""
-        return None
-
-    @property
     def made(self) -> dict[str, Any] | None:
         """Of the files that messages have named: ``files``, ``rows``, ``bytes`` as stored, and ``root``, the place as a
         URL without credentials. None where there are none."""
@@ -102,7 +102,7 @@ class Forward(Sink):
     """A sink before another one, that hands on whatever it does not deal with itself."""
 
     def __init__(self, sink: Sink) -> None:
-        self._sink = sink
+        self._sink, self.config = sink, sink.config
 
     def write(self, message: Message) -> None:
         """See ``Sink.write``."""
@@ -131,11 +131,6 @@ class Forward(Sink):
     def choose(self, stream: str, said: bool | None) -> Form:
         """See ``Sink.choose``."""
         return self._sink.choose(stream, said)
-
-    @property
-    def config(self) -> BatchConfig | None:
-        """See ``Sink.config``."""
-        return self._sink.config
 
     def columns(self, stream: str) -> Any:
         """See ``Sink.columns``."""
@@ -349,7 +344,8 @@ class BatchSink(_FileSink):
 
     def __init__(self, sink: Sink, config: BatchConfig, *, on: bool, tap: str) -> None:
         super().__init__(sink)
-        self._config, self._on, self._tap = config, on, tap
+        self.config: BatchConfig = config
+        self._on, self._tap = on, tap
         self._forms: dict[str, Form] = {}
 
     def choose(self, stream: str, said: bool | None) -> Form:
@@ -360,22 +356,17 @@ class BatchSink(_FileSink):
         """
         if stream not in self._forms:
             wanted = self._on if said is None else said
-            files: Form = "columns" if self._config.encoding.is_columnar else "rows"
+            files: Form = "columns" if self.config.encoding.is_columnar else "rows"
             self._forms[stream] = files if wanted else "messages"
             if wanted and self._writer is None:
                 from burler.batch.encoders import prepare
                 from burler.batch.storage import open_storage
                 from burler.batch.writer import BatchWriter
 
-                prepare(self._config.encoding)
-                storage = open_storage(self._config.storage, presign_seconds=self._config.presign_seconds)
-                self._writer = BatchWriter(storage, self._config, tap=self._tap, emit=self._sink.write)
+                prepare(self.config.encoding)
+                storage = open_storage(self.config.storage, presign_seconds=self.config.presign_seconds)
+                self._writer = BatchWriter(storage, self.config, tap=self._tap, emit=self._sink.write)
         return self._forms[stream]
-
-    @property
-    def config(self) -> BatchConfig | None:
-        """See ``Sink.config``."""
-        return self._config
 
     @property
     def made(self) -> dict[str, Any] | None:

@@ -219,7 +219,6 @@ class TailLog(RunLog):
             if rows or repeated or errors or row.doing == "failed":
                 line = _interval_line(rows, repeated, errors, polls, seconds=seconds, stream=row)
                 logger.info("stream '%s': %s", row.shown_name, line)
-        state = self._stats.last_state_seconds_ago
         if not last:
             logger.info(
                 "tail: %s in %.0f s, %s, %d of them failing, %s",
@@ -227,7 +226,7 @@ class TailLog(RunLog):
                 seconds,
                 counted(len(known), "stream"),
                 sum(row.failures > 0 for row in known),
-                "no STATE yet" if state is None else f"last STATE {state:.0f} s ago",
+                self._stats.last_state,
             )
 
 

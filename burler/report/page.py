@@ -43,7 +43,6 @@ def page(report: dict[str, Any]) -> str:
     linked = {one["stream"] for one in series}
     parts = [
         _head(report, name),
-        _run_error(report["error"]),
         "<h2>Streams</h2>\n",
         table(_HEADERS, [_stream(one, places[one["stream"]], one["stream"] in linked) for one in report["streams"]])
         if places
@@ -85,14 +84,6 @@ def _badge(status: str) -> str:
     return f'<span class="badge {_CLASSES.get(status, "other")}">{status}</span>'
 
 
-def _run_error(error: dict[str, Any] | None) -> str:
-    if error is None:
-        return ""
-    place = f" <span class='place'>{one_line(error['place'])}</span>" if error["place"] else ""
-    message = shown(error["message"], _MESSAGE)
-    return f"<section class='fatal'><b>{one_line(error['type'])}</b>{place}<pre>{message}</pre></section>\n"
-
-
 def _stream(one: dict[str, Any], place: str, plotted: bool) -> str:
     rate, name = one["rows_per_second"], name_text(one["stream"])
     texts = {**numbers(one), "rows/s": "" if rate is None else f"{rate:,.0f}"}
@@ -108,24 +99,28 @@ def _stream(one: dict[str, Any], place: str, plotted: bool) -> str:
 
 
 def _errors(report: dict[str, Any]) -> str:
+    found = [(one["stream"], error) for one in report["streams"] for error in one["errors"]]
+    if report["error"]:
+        found.insert(0, ("the whole run", {"where": None, **report["error"]}))
     rows = [
         "<tr>"
-        + cell(name_text(one["stream"]), "text")
+        + cell(name_text(stream), "text")
         + cell(one_line(error["where"] or "", 300), "text mono")
         + cell(one_line(error["type"]), "short")
         + cell(shown(error["message"], _MESSAGE), "text pre")
         + cell(name_text(error["place"] or ""), "text mono")
         + "</tr>"
-        for one in report["streams"]
-        for error in one["errors"]
+        for stream, error in found
     ]
     if not rows:
         return ""
-    left = sum(one["error_count"] for one in report["streams"]) - len(rows)
+    count = report["totals"]["errors"]
     headers = [(name, "text") for name in ("stream", "where", "type", "message", "place")]
-    more = f"<p class='none'>... and {left:,} more.</p>\n" if left else ""
-    summary = counted(len(rows) + left, "error")
-    return f"<h2>Errors</h2>\n<details open><summary>{summary}</summary>{table(headers, rows)}{more}</details>\n"
+    more = f"<p class='none'>... and {count - len(rows):,} more.</p>" if count > len(rows) else ""
+    return (
+        f"<h2>Errors</h2>\n<details open><summary>{counted(count, 'error')}</summary>{table(headers, rows)}{more}"
+        "</details>\n"
+    )
 
 
 def _counts(report: dict[str, Any]) -> str:
@@ -244,25 +239,21 @@ def rows_plot(seconds: Sequence[float], rows: Sequence[int]) -> str:
 
 def bookmark_plot(seconds: Sequence[float], bookmarks: Sequence[Any]) -> str:
     """A bookmark over time; empty where it is neither a moment nor a number, or never was there."""
-    present = [(at, value) for at, value in zip(seconds, bookmarks, strict=True) if value is not None]
-    for read in (_moment, _number):
-        found = [place for _, value in present if (place := read(value)) is not None]
-        if len(found) == len(present) > 1:
-            values, moments = [value for value, _ in found], [at for at, _ in present]
-            return _svg("Bookmark over time", moments, values, dict([min(found), max(found)]), seconds)
-    return ""
+    present = [(at, *_place(value)) for at, value in zip(seconds, bookmarks, strict=True) if value is not None]
+    if len(present) < 2 or {kind for _, kind, _, _ in present} not in ({"moment"}, {"number"}):
+        return ""
+    moments, _, places, texts = zip(*present, strict=True)
+    ends = sorted(zip(places, texts, strict=True))
+    return _svg("Bookmark over time", moments, places, dict([ends[0], ends[-1]]), seconds)
 
 
-def _moment(value: Any) -> tuple[float, str] | None:
-    moment = moment_of(value)
-    return None if moment is None else (moment.timestamp(), moment.isoformat(" ")[:19])
-
-
-def _number(value: Any) -> tuple[float, str] | None:
-    """A number, if a plot can show it."""
+def _place(value: Any) -> tuple[str, float, str]:
+    """What a bookmark is, where a plot shows it, and what an axis says of it there."""
+    if (moment := moment_of(value)) is not None:
+        return "moment", moment.timestamp(), moment.isoformat(" ")[:19]
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
-        return None
-    return float(value), f"{value:,}" if abs(value) < 1e15 else f"{value:.6g}"
+        return "", 0.0, ""
+    return "number", float(value), f"{value:,}" if abs(value) < 1e15 else f"{value:.6g}"
 
 
 def _svg(

@@ -27,11 +27,10 @@ def document(stats: RunStats, *, series: bool = True) -> dict[str, Any]:
     totals = {
         "streams": len(rows),
         "streams_failed": sum(row.status == "failed" for row in rows),
-        "rows": stats.rows,
+        "rows": sum(row.rows for row in rows),
         "updated": sum(row.updated or 0 for row in rows),
         "skipped": sum(row.skipped for row in rows),
         "errors": sum(row.errors for row in rows) + (stats.error is not None),
-        "rows_per_second": _rate(stats.rows, seconds),
     }
     found = {
         "format_version": FORMAT_VERSION,
@@ -45,7 +44,7 @@ def document(stats: RunStats, *, series: bool = True) -> dict[str, Any]:
         "limit": stats.limit,
         "schemas_only": stats.schemas_only,
         "error": stats.error,
-        "totals": totals,
+        "totals": {**totals, "rows_per_second": _rate(totals["rows"], seconds)},
         "streams": [_stream(row, errors[row.name]) for row in rows],
     }
     if stats.batch is not None:

@@ -19,6 +19,7 @@ from burler.clock import Clock
 from burler.config.secrets import masked
 from burler.errors import BurlerError
 from burler.tally import Tally
+from burler.words import length
 
 FAILURES = 1000
 """Failures of a run that are kept, the newest; the rest is counted."""
@@ -201,8 +202,6 @@ class RunStats:
                 case events.ClientRenewed():
                     self.clients_renewed += 1
                 case events.RunBegan():
-                    if self.tap is None:  # told again, it stays at the time it was told first
-                        self.began, self.zero = self.clock.now(), self.clock.monotonic()
                     self.tap = event.tap
                 case events.RunEnded():
                     self.batch = event.batch
@@ -300,14 +299,11 @@ class RunStats:
         return [row for row in self.known if row.begun or row.errors]
 
     @property
-    def rows(self) -> int:
-        """Rows of all streams."""
-        return sum(row.rows for row in self.known)
-
-    @property
-    def last_state_seconds_ago(self) -> float | None:
-        """How long ago the last STATE was; None before the first one."""
-        return None if self.last_state_at is None else max(self.clock.now().timestamp() - self.last_state_at, 0.0)
+    def last_state(self) -> str:
+        """How long ago the last STATE was, in words."""
+        if self.last_state_at is None:
+            return "no STATE yet"
+        return f"last STATE {length(max(self.clock.now().timestamp() - self.last_state_at, 0.0))} ago"
 
 
 def point_of(row: StreamStats, seconds: float) -> Point:

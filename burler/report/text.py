@@ -152,13 +152,12 @@ def _status_line(name: str, streams: Sequence[StreamStats], stats: RunStats) -> 
     """The run on one line."""
     failing = sum(one.failures > 0 or one.doing == "failed" for one in streams)
     lags = [(one.lag_seconds, one.shown_name) for one in streams if one.lag_seconds is not None]
-    state = stats.last_state_seconds_ago
     parts = [
         counted(len(streams), "stream"),
         *([f"{failing:,} failing"] if failing else []),
-        counted(stats.rows, "row"),
+        counted(sum(one.rows for one in streams), "row"),
         f"{_rate(sum(one.rows_per_second for one in streams))}/s",
-        "no STATE yet" if state is None else f"last STATE {length(state)} ago",
+        stats.last_state,
         *([f"{length(max(lags)[0])} behind ({ascii_of(max(lags)[1])})"] if lags else []),
     ]
     return f"{ascii_of(name)}: {', '.join(parts)}"

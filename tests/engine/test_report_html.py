@@ -132,8 +132,8 @@ def test_an_empty_run_has_a_page():
     run.add("rows")
     page = Page(run.page(page_max_rows=0))
     assert "No stream has begun." in page.texts["p"]
-    assert "page_max_rows" in page.texts["pre"][0]
-    assert "svg" not in page.seen and "table" not in page.seen
+    assert page.texts["td"][0] == "the whole run" and "page_max_rows" in page.texts["td"][3]
+    assert "svg" not in page.seen and len(page.seen["table"]) == 1
 
 
 def test_a_stream_with_nothing_to_plot_has_no_link():

@@ -261,7 +261,7 @@ def test_the_lines_of_an_interval_are_those_of_the_docs(
         assert shape_of(like.partition("': ")[2]) in map(shape_of, streams_told(caplog)[name])
     first, *others = messages(caplog, logging.INFO, "tail: ", " rows in ")
     assert re.fullmatch(
-        r"tail: \d+ rows in 60 s, 2 streams, 1 of them failing, (last STATE \d+ s ago|no STATE yet)", first
+        r"tail: \d+ rows in 60 s, 2 streams, 1 of them failing, (last STATE [\d.]+ s ago|no STATE yet)", first
     ), first
     assert others, "it comes each time, also where nothing came"
     counted = dict.fromkeys(name for name, _ in points(caplog))
