@@ -360,12 +360,10 @@ class BatchSink(_FileSink):
             self._forms[stream] = files if wanted else "messages"
             if wanted and self._writer is None:
                 from burler.batch.encoders import prepare
-                from burler.batch.storage import open_storage
                 from burler.batch.writer import BatchWriter
 
                 prepare(self.config.encoding)
-                storage = open_storage(self.config.storage, presign_seconds=self.config.presign_seconds)
-                self._writer = BatchWriter(storage, self.config, tap=self._tap, emit=self._sink.write)
+                self._writer = BatchWriter(self.config, tap=self._tap, emit=self._sink.write)
         return self._forms[stream]
 
     @property
