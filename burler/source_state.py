@@ -174,3 +174,51 @@ def _entries(saved: Any) -> list[Entry]:
 def _source_of(entry: Entry) -> Any:
     """The RFC says ``source``; its later schema says ``sourceName``."""
     return entry.get("source", entry.get("sourceName", POLLING))
+
+
+class SafeEntries:
+    """What a STATE may say of the sources of several streams: the entries that it had (``before``), and those that are
+    safe to say now.
+
+    Entries are told apart by who they are: one that was saved anew is another object, if an equal one.
+    """
+
+    def __init__(self, before: Mapping[str, tuple[Entry, ...]]) -> None:
+        self._before = self._safe = before
+        self._dropped: set[str] = set()  # streams of which an entry no longer counts, whatever else may be said
+        self._gone: set[int] = set()  # these entries
+
+    def keep(self, now: Mapping[str, tuple[Entry, ...]]) -> bool:
+        """What sources said of all that is out; True if that is news."""
+        news, self._safe = now != self._safe, now
+        return news
+
+    def drop(self, stream: str, left: tuple[Entry, ...]) -> None:
+        """Of the entries of a stream those that are not ``left`` no longer count, whatever else may be said of it."""
+        self._dropped.add(stream)
+        self._gone |= {id(entry) for entry in self._before.get(stream, ())} - {id(entry) for entry in left}
+
+    def restart(self) -> None:
+        """A further try."""
+        self._safe = self._before
+
+    def to_save(self, *, tables_are_whole: bool, drops_rows: bool) -> dict[str, list[Entry]]:
+        """What is to be saved, of each stream of which it is other than in the state. Of a full table that is nothing
+        before it is whole: 304 would else be the answer to a table whose rows no ACTIVATE_VERSION has followed.
+
+        Args:
+            drops_rows: by an ACTIVATE_VERSION of this run, targets drop those of sources that it did not read: what an
+                earlier run heard of these no longer counts. Entries of other tools, which do not say what they speak
+                of, stay.
+        """
+        found: dict[str, list[Entry]] = {}
+        if not (self._before or self._safe or self._dropped):
+            return found  # most streams have none
+        safe = self._safe if tables_are_whole else self._before
+        for name in self._before.keys() | safe.keys() | self._dropped:
+            before = self._before.get(name, ())
+            gone = self._gone | {id(entry) for entry in before if drops_rows and "for" in entry}
+            now = [entry for entry in safe.get(name, ()) if id(entry) not in gone]
+            if name in self._dropped or now != list(before):
+                found[name] = now
+        return found

@@ -32,7 +32,7 @@ from burler.config.secrets import masked
 from burler.declare.app import App
 from burler.engine.catalog.discovery import discover
 from burler.engine.catalog.plan import PlannedRun, make_plan
-from burler.engine.family import Family
+from burler.engine.family import Family, Partition, Progress
 from burler.engine.run.calls import Calls
 from burler.engine.run.failures import Retries
 from burler.engine.run.partitions import GivenPartition, PartitionsFunction
@@ -40,9 +40,7 @@ from burler.engine.run.run import Run
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import sync
 from burler.engine.session import open_session
-from burler.engine.state.ledger import FamilyState, Ledger, saved_of
-from burler.engine.state.ordered import PartitionOrder
-from burler.engine.state.progress import Partition, Progress
+from burler.engine.state.ledger import FamilyState, Ledger
 from burler.engine.writer.versions import next_version
 from burler.engine.writer.writer import schema_of
 from burler.errors import BurlerError, CatalogError, Failure, PartialError, StreamError
@@ -65,14 +63,12 @@ class Shared:
     """What the parts of a stream have in common, and what has to be known to put their ends together.
 
     Attributes:
-        order: what is declared of partitions that rise; None: they do not.
         tables: full tables that the parts make up, and the message with which they count; rows carry its version.
         asks_state: functions want to see the whole state.
         incomplete: there may be partitions that nobody found.
     """
 
     family: Family
-    order: PartitionOrder | None = None
     tables: Mapping[str, ActivateVersion] = field(default_factory=dict)
     asks_state: bool = False
     incomplete: bool = False
@@ -227,10 +223,10 @@ class Planning:
         if spec.acknowledge is not None:
             logger.warning("stream '%s': its acknowledge function is not called where its parts run elsewhere", stream)
         with self._lock:
-            saved = saved_of(planned, self._ledger, settings.start_date)
+            saved = self._ledger.family(planned.family)
             if settings.ignore_source_state:
                 saved.forget_sources()
-            shared = Shared(planned.family, order=saved.order, asks_state=planned.asks_for("state"))
+            shared = Shared(planned.family, asks_state=planned.asks_for("state"))
             if spec.partitions is None:
                 return [Part(stream, Partition(), 1, shared)]
             now = self._clock.now()
@@ -320,11 +316,10 @@ class Merge:
             if version > (stream.saved.version(name) or 0):
                 stream.saved.put_version(name, version)
         if end.progress is None:
-            stream.saved.stop_at(part.partition.number)
             return
         stream.unchanged |= end.progress.unchanged
         try:
-            stream.saved.ended(end.progress)
+            stream.saved.merge(end.progress)
         except StreamError as error:  # they don't rise as declared
             stream.behind |= set(part.shared.family.names)
             self.fail(part.stream, error)
@@ -372,11 +367,8 @@ class Merge:
     def _of(self, part: Part) -> _Stream:
         if part.stream not in self._streams:
             shared = part.shared
-            saved = self._ledger.family(
-                shared.family, is_partitioned=part.partition.key is not None, order=shared.order
-            )
             behind = set(shared.family.names) if shared.incomplete else set()
-            self._streams[part.stream] = _Stream(part, saved, behind)
+            self._streams[part.stream] = _Stream(part, self._ledger.family(shared.family), behind)
         return self._streams[part.stream]
 
 

@@ -1,4 +1,4 @@
-"""The kind that the values of a replication key are of, as they show it, and values with their rank."""
+"""The kind that the values of a replication key are of, as they show it; values with their rank, and their range."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any, NamedTuple
 
 from burler.errors import StreamError
-from burler.singer.bookmark_values import DATE, TEXT, comparable, lower_text
+from burler.singer.bookmark_values import DATE, TEXT, comparable, lower_text, ordered, present_of
 
 
 class Mark(NamedTuple):
@@ -27,6 +27,42 @@ class Mark(NamedTuple):
 
 
 NOWHERE = Mark(None, None)
+
+
+class KeyRange:
+    """The least and the greatest value of a key.
+
+    Args:
+        textual: see ``comparable``.
+
+    Attributes:
+        is_mixed: there were values of two kinds, or one that has no place in an order.
+    """
+
+    __slots__ = ("_kind", "_textual", "greatest", "is_mixed", "least")
+
+    def __init__(self, textual: str | None = None) -> None:
+        self._textual = textual
+        self._kind: str | None = None
+        self.least = self.greatest = NOWHERE
+        self.is_mixed = False
+
+    def add(self, values: list[Any]) -> None:
+        """Take in the values of a page; None says nothing."""
+        present, types = present_of(values)
+        quick = ordered(present, types, self._textual) if present else None
+        if quick is not None:
+            ranks = quick[1]
+            present = [present[ranks.index(min(ranks))], present[ranks.index(max(ranks))]]
+        for value in present:
+            kind, rank = comparable(value, self._textual)
+            if rank is None or kind != (self._kind or kind):
+                self.is_mixed = True
+                return
+            self._kind, mark = kind, Mark(value, rank)
+            self.greatest = self.greatest.raised(mark)
+            if self.least.rank is None or self.least.over(mark):
+                self.least = mark
 
 
 def alike(kind: str, other: str) -> bool:

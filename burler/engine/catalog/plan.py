@@ -11,9 +11,10 @@ from typing import Any
 
 from burler.declare.checks import line_of
 from burler.declare.spec import StreamSpec, UserFunction
+from burler.declare.strategies import Manual
 from burler.engine.catalog import user_catalog
 from burler.engine.catalog.discovery import Discovery
-from burler.engine.family import Family
+from burler.engine.family import Family, PartitionOrder
 from burler.errors import CatalogError, DeclarationError
 from burler.singer import metadata as md
 from burler.singer import state as st
@@ -168,6 +169,19 @@ class PlannedRun:
             has_children=any(specs[name].parent for name in called),
             emits={name: frozenset(one for one in specs if givers[one] == name) for name in called},
             asks_children=frozenset(name for name, function in bookmarks.items() if "children" in function.names),
+            is_partitioned=self.spec.partitions is not None,
+            order=self._partition_order(),
+        )
+
+    def _partition_order(self) -> PartitionOrder | None:
+        spec = self.spec
+        if spec.partition_order != "asc":
+            return None
+        exclusive = spec.resume == "exclusive"
+        return PartitionOrder(
+            is_exclusive=exclusive,
+            is_vouched=exclusive and isinstance(spec.strategy, Manual),
+            ends_unsorted=spec.on_unsorted == "end_of_sync",
         )
 
     def _key_format(self, name: str) -> str | None:

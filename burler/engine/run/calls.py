@@ -17,9 +17,9 @@ from burler.context import Call, StreamRun, in_call
 from burler.declare.spec import StreamSpec
 from burler.declare.strategies import Manual
 from burler.engine.catalog.plan import PlannedRun
+from burler.engine.family import Partition
 from burler.engine.session import Session
 from burler.engine.state.ledger import FamilyState, Start
-from burler.engine.state.progress import Partition
 from burler.engine.writer.writer import schema_of
 from burler.errors import StreamError
 from burler.pipeline.bookmark import BookmarkTracker
@@ -105,19 +105,23 @@ class Calls:
     @functools.cached_property
     def whole(self) -> StreamRun:
         """``stream`` of the partitions function: the stream as a whole."""
-        name = self.family.root
-        planned, spec, saved = self.planned.by_name.get(name), self.planned.spec, self.saved.flat.get(name)
-        first = self._start_date if planned is None else planned.first_bookmark(self._start_date)
-        keeps_one = (spec if planned is None else planned).bookmark_key is not None
-        self.of_partitions.bookmark = saved if saved is not None or not keeps_one else first
-        return self._made(spec, call=self.of_partitions)
+        name, saved = self.family.root, self.saved.flat.get(self.family.root)
+        first = self._first[name] if self.family.key is not None else None
+        self.of_partitions.bookmark = first if saved is None else saved
+        return self._made(self.planned.spec, call=self.of_partitions)
+
+    @functools.cached_property
+    def _first(self) -> dict[str, str | None]:
+        """With which bookmark each stream begins that has none."""
+        streams, date = self.planned.by_name, self._start_date
+        return {name: streams[name].first_bookmark(date) if name in streams else date for name in self.planned.specs}
 
     def stream(self, spec: StreamSpec, start: Start, partition: Partition) -> StreamRun:
         """``stream`` of a task: of its sync function, of a substream's, of functions that are called for its rows."""
         name = spec.tap_stream_id
         if name not in self._streams:
             self._streams[name] = self._in_any_task(spec)
-        call = Call(start.bookmark(name))
+        call = Call(start.bookmark(name, self._first[name]))
         return in_call(
             self._streams[name],
             call,

@@ -9,10 +9,9 @@ from typing import Any
 
 from burler.call import Given
 from burler.declare.spec import StreamSpec
-from burler.engine.family import Family
+from burler.engine.family import Family, Partition
 from burler.engine.run.signals import Reason, StopToken
 from burler.engine.run.task import Task
-from burler.engine.state.progress import Partition
 from burler.errors import Failure, PartialError, StreamError
 from burler.events import Events, Failed
 from burler.logs import short

@@ -9,14 +9,13 @@ from typing import Any, Protocol
 
 from burler.declare.strategies import EveryN, Manual, Since
 from burler.engine.catalog.plan import PlannedRun, PlannedStream
+from burler.engine.family import Partition
 from burler.engine.run.calls import Calls
 from burler.engine.run.failures import Failures, Retries
 from burler.engine.run.partitions import Partitions, PartitionsFunction
 from burler.engine.run.run import Run
 from burler.engine.run.signals import Reason, StopToken
 from burler.engine.run.task import Task
-from burler.engine.state.ledger import saved_of
-from burler.engine.state.progress import Partition
 from burler.engine.tail.memory import Memory, recurring
 from burler.engine.writer.writer import StreamWriter, UnseenKey
 from burler.errors import StreamError
@@ -75,7 +74,7 @@ class Job:
         if planned.unseen is not None and self.spec.replication_key is not None:
             self.unseen = UnseenKey(self.name, self.spec.replication_key, planned.unseen)
         settings, self._begun = run.settings, run.clock.monotonic()
-        self.saved = saved_of(planned, run.ledger, settings.start_date, is_part=run.part is not None)
+        self.saved = run.ledger.family(self.family, collapses=run.part is None)
         self._forgot = self.saved.forgot
         # Everything is fetched: once; the further rounds of a tail ask for what has changed.
         ignores_sources = settings.ignore_source_state and (memory is None or memory.rounds == 1)
@@ -104,14 +103,14 @@ class Job:
         self.retries = Retries(run.session.invoke)
         self.last: Task | None = None
         self.since_rows, self.since_pages, self._since = memory.since if memory else (0, 0, run.clock.monotonic())
-        self._ended_tasks = 0
+        self._ended_tasks = self._bytes_before = 0
         self.partitions = self._partitions()
         specs = [stream.spec for stream in planned.streams]
         self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
 
     def _writer(self, stream: PlannedStream) -> StreamWriter:
         """The writer of a stream: a new one, or the one of the rounds before."""
-        run, name, interrupted = self.run, stream.tap_stream_id, self.saved.interrupted
+        run, name = self.run, stream.tap_stream_id
         known = self.memory.writers if self.memory is not None else {}
         if name not in known:
             known[name] = StreamWriter(
@@ -121,14 +120,9 @@ class Job:
                 invoke=partial(run.session.invoke, stream=name),
                 settings=run.settings,
                 limit=run.limit,
-                wrote=run.ledger.add,
             )
-        known[name].begin_round(
-            stream,
-            self.saved,
-            interrupted_version=interrupted.versions.get(name) if interrupted else None,
-            recurring=recurring(self.planned, name) if self.memory is not None else None,
-        )
+        again = recurring(self.planned, name) if self.memory is not None else None
+        known[name].begin_round(stream, self.saved, again)
         return known[name]
 
     def _partitions(self) -> Partitions:
@@ -174,7 +168,7 @@ class Job:
     @property
     def bytes(self) -> int:
         """Bytes of lines that are out."""
-        return sum(writer.bytes for writer in self.writers.values())
+        return sum(writer.counts.bytes for writer in self.writers.values())
 
     # ---- from begin to end -----------------------------------------------------------------------------
 
@@ -250,9 +244,10 @@ class Job:
         if self.run.limit is None:
             return False
         own, writers = self.writers.get(self.name), self.writers.values()
-        if not any(writer.room for writer in writers) or sum(one.beyond for one in writers) >= 1000 * self.run.limit:
+        beyond = sum(writer.counts.beyond for writer in writers)
+        if not any(writer.room for writer in writers) or beyond >= 1000 * self.run.limit:
             return True
-        return own is not None and not own.room and own.beyond > 0
+        return own is not None and not own.room and own.counts.beyond > 0
 
     def rows_of_page(self, most: int) -> int:
         """Rows to pull for the next page of a worker that takes ``most`` at a time."""
@@ -272,6 +267,12 @@ class Job:
 
     # ---- tasks (under the engine's lock) ---------------------------------------------------------------
 
+    def wrote(self) -> None:
+        """A page went through."""
+        self.since_pages += 1
+        before, self._bytes_before = self._bytes_before, self.bytes
+        self.run.ledger.add(self._bytes_before - before)
+
     def task_began(self, task: Task) -> None:
         """Rows of a task follow."""
         self.last = task
@@ -286,17 +287,18 @@ class Job:
         self._count(task)
         for name, writer in self.writers.items():
             if task.error is None and name not in task.behind:
-                writer.task_ended(task.key)
+                writer.repeats.ended(task.key)
         self.failures.of_task(task)
         try:
-            self.saved.ended(task.progress())
+            self.saved.merge(task.progress())
         except StreamError as error:
             self.failures.end(error)
 
     def _count(self, task: Task) -> None:
         for name, tracker in task.trackers.items():
             if name in self.writers:
-                self.writers[name].count_values(without=tracker.without_value, newer=tracker.newer)
+                self.writers[name].counts.without_value += tracker.without_value
+                self.writers[name].counts.newer += tracker.newer
 
     # ---- from other threads (under the engine's lock) ----------------------------------------------------
 

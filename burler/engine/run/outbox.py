@@ -105,7 +105,7 @@ class Outbox:
             self.guarded(task, lambda: self._rows(task, given))
         finally:
             self._writes = 0
-        self.job.since_pages += 1
+        self.job.wrote()
 
     def is_writing_here(self) -> bool:
         """Whether this thread is writing just now: whoever asks is a hook, called with rows on their way out."""

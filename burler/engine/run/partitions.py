@@ -13,9 +13,9 @@ import msgspec
 
 from burler.context import bind
 from burler.declare.spec import StreamSpec
+from burler.engine.family import Partition
 from burler.engine.run.calls import Calls
 from burler.engine.run.failures import Retries, is_retried
-from burler.engine.state.progress import Partition
 from burler.errors import BurlerError, MessageError, StreamError
 from burler.logs import short
 from burler.pages import copied

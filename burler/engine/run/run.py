@@ -13,11 +13,11 @@ import msgspec
 from burler.clock import Clock
 from burler.engine.acknowledge import Acknowledgements
 from burler.engine.catalog.plan import Plan, PlannedRun
+from burler.engine.family import Progress
 from burler.engine.run.partitions import GivenPartition
 from burler.engine.run.signals import Reason, Stopper, StopToken, stopper_here
 from burler.engine.session import Session
 from burler.engine.state.ledger import Ledger
-from burler.engine.state.progress import Progress
 from burler.errors import BatchError, DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
 from burler.events import Events, Failed, StateWritten
 from burler.settings import Settings

@@ -18,13 +18,14 @@ import msgspec
 from burler.call import Given, gives_nothing
 from burler.context import Channel, bind, call_of
 from burler.declare.spec import Children, UserFunction
+from burler.engine.family import Partition, Progress
 from burler.engine.run.calls import Calls, Snapshot
 from burler.engine.state.ledger import Start
-from burler.engine.state.progress import KeyRange, Partition, Progress
-from burler.engine.state.sources import SourceEntries
 from burler.engine.writer.writer import StreamWriter
 from burler.errors import NotModified, StreamError
+from burler.pipeline.bookmark_kinds import KeyRange
 from burler.singer.bookmark_values import key_text
+from burler.source_state import SafeEntries
 
 Row = Mapping[str, Any]
 GREATEST: Any = object()
@@ -83,7 +84,7 @@ class Came(KeyRange):
         """All of it; ``is_mixed`` if values can't be compared."""
         values, self._values = self._values, []
         self.add(values)
-        return Children(self.count, *(key_text(one[1]) if one else None for one in (self.least, self.greatest)))
+        return Children(self.count, key_text(self.least.value), key_text(self.greatest.value))
 
 
 class Task:
@@ -111,7 +112,7 @@ class Task:
         self._caught_up = False
         self.pending: list[Callable[[], None]] = []
         # Of the key of its rows, where partitions rise.
-        self._range = KeyRange(calls.family.key_format) if calls.planned.spec.partition_order == "asc" else None
+        self._range = KeyRange(calls.family.key_format) if calls.family.order is not None else None
         self.has_emitted = False
         # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
         self.emitted: dict[str, list[tuple[str, Row]]] = {}
@@ -132,7 +133,7 @@ class Task:
                 self.members[self.family.givers[above]].children[above] = siblings
         self.trackers = calls.trackers(start)
         self._original = self._safe = self.states()
-        self.sources = SourceEntries(self._original.sources)
+        self.sources = SafeEntries(self._original.sources)
 
     # ---- what is called --------------------------------------------------------------------------------
 
@@ -385,7 +386,7 @@ class Task:
             self.complete,
             frozenset(self.behind),
             frozenset(name for name, table in tables if table.not_modified),
-            *((None, None) if self._range is None else (self._range.least, self._range.greatest)),
+            *(() if self._range is None else (self._range.least, self._range.greatest)),
         )
 
     def finish(self) -> None:

@@ -26,6 +26,7 @@ import msgspec
 
 from burler.call import Given
 from burler.declare.strategies import EveryN, OnPage
+from burler.engine.family import Partition
 from burler.engine.run.calls import Snapshot
 from burler.engine.run.failures import is_retried
 from burler.engine.run.job import Job
@@ -33,7 +34,6 @@ from burler.engine.run.outbox import Above, Enough, Outbox, Raised
 from burler.engine.run.run import FATAL
 from burler.engine.run.signals import Reason, Stop, Stopper
 from burler.engine.run.task import Came, Member, Row, Task
-from burler.engine.state.progress import Partition
 from burler.errors import StreamError
 from burler.log_settings import log_settings
 from burler.logs import short
@@ -111,7 +111,6 @@ class Worker:
             except StreamError as error:
                 with self._run.lock:  # the others go on, but those behind it don't collapse
                     self._job.failures.of_call_of_root(given, error)
-                    self._job.saved.stop_at(given.number)
 
     def _check(self) -> None:
         if not self.outbox.goes_on:

@@ -3,9 +3,7 @@ place: no threads, no user code.
 
 What to open for what:
 
-    progress    how far one call has come; the range of a key
     ledger      the state of a run: where families begin, what is put into it, when a STATE comes
-    sources     what sources said of themselves
     coverage    where a parent begins, so that no substream misses anything
     ordered     partitions that rise, and collapse into the stream's bookmark
 """

@@ -30,26 +30,24 @@ class ChildCoverage:
             lies before it.
         position: what a parent that runs unseen sees in place of its own.
         behind: substreams that some stream below them makes begin anew.
+        saves_position: the parent's ``stream.state`` is saved: not where it runs unseen, for its substreams alone.
     """
 
     def __init__(self, state: State, family: Family) -> None:
         self._state, self._family = state, family
         self._is_seen = family.root in family.selected
         self._children = [name for name in family.names if name in family.selected & family.substreams]
+        # Where it runs unseen its own bookmark and position must not move, those of its substreams may.
+        self.saves_position = self._is_seen or not self._children
         self.saved = self.start = value_of(state, family.root, family.key)
         self.afresh = False
         self.position: dict[str, Any] | None = None
         self.behind: set[str] = set()
         if not self._children:
             return
-        if self._is_seen:
-            self.start, self.afresh = self._oldest([self._position()], self.saved)
-            self._note_behind()
-            return
-        # The parent runs unseen: its own bookmark and position must not move, those of its substreams may.
-        self.start, self.afresh = self._oldest([], None)
+        self.start, self.afresh = self._oldest([self._position()] if self._is_seen else [])
         self._note_behind()
-        if not self.afresh:
+        if not self._is_seen and not self.afresh:
             self.position = self._position_of_children()
             self.afresh = self.position is None
 
@@ -59,11 +57,6 @@ class ChildCoverage:
             return []
         own = self._position()
         return [name for name in self._children if self._cover(name) != own]
-
-    @property
-    def saves_position(self) -> bool:
-        """Whether the parent's ``stream.state`` is saved: not where it runs unseen, for its substreams alone."""
-        return self._is_seen or not self._children
 
     def note(self, bookmark: Any, position: dict[str, Any] | None) -> None:
         """Put into the state what each substream has had, as far as it is safe to say now.
@@ -114,13 +107,13 @@ class ChildCoverage:
         saved = value_of(self._state, self._family.root, POSITION)
         return copy.deepcopy(saved) if saved and _digest(saved) == position else None
 
-    def _oldest(self, positions: list[dict[str, Any]], bookmark: Any) -> tuple[Any, bool]:
+    def _oldest(self, positions: list[dict[str, Any]]) -> tuple[Any, bool]:
         """Where the hindmost of the positions and the substreams stands, and whether that is a beginning afresh."""
         covers = [*positions, *map(self._cover, self._children)]
-        key = self._family.key
+        key = self._family.key or ""
         if all(cover == covers[0] for cover in covers):
-            return (bookmark if positions else covers[0].get(key or "")), False
-        if key is None or any(POSITION in one or key not in one for one in covers):
+            return covers[0].get(key), False
+        if any(POSITION in one or key not in one for one in covers):
             return None, True
         oldest = least([one[key] for one in covers], self._family.key_format)
         return oldest, oldest is None  # None: they can't be compared, since the key has changed its type

@@ -9,47 +9,26 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from burler.clock import Clock
-from burler.declare.strategies import Manual
-from burler.engine.catalog.plan import Plan, PlannedRun
-from burler.engine.family import Family
+from burler.engine.catalog.plan import Plan
+from burler.engine.family import Family, Progress
 from burler.engine.state.coverage import ChildCoverage
-from burler.engine.state.ordered import FlatBookmark, OrderedPartitions, PartitionOrder
-from burler.engine.state.progress import Progress
+from burler.engine.state.ordered import OrderedPartitions
 from burler.errors import StreamError
 from burler.pipeline.lookback import before
+from burler.singer import state as st
 from burler.singer.bookmark_values import least
-from burler.singer.state import (
-    COVERS,
-    FULL_TABLE,
-    PARENT_BOOKMARK,
-    PARTITIONS,
-    POSITION,
-    RESERVED,
-    SOURCES,
-    VERSION,
-    State,
-    check_state,
-    covers_of,
-    entry_of,
-    get_version,
-    partitions_of,
-    put,
-    put_entry,
-    set_currently_syncing,
-    value_of,
-)
 
 _BIG_STATE = 1024  # bytes of a STATE's value, from which on it is spaced between small streams
 _TIMES = 4
 _LATEST_SECONDS = 60.0
 _SOON_SECONDS = 5.0  # the longest that such a STATE is put off
-_OURS = {VERSION, *RESERVED}
+_OURS = {st.VERSION, *st.RESERVED}
 _SDK = "replication_key_value"
 _SHOWN = 3
 
@@ -70,9 +49,10 @@ class Ledger:
         is_put_off: a stream has ended since the last STATE, and its STATE was put off.
     """
 
-    def __init__(self, state: State | None, clock: Clock, *, always: bool = False, writes: bool = True) -> None:
-        self.document = check_state(state)
+    def __init__(self, state: st.State | None, clock: Clock, *, always: bool = False, writes: bool = True) -> None:
+        self.document = st.check_state(state)
         self._clock, self._always, self._writes = clock, always, writes
+        self._work = self.document if writes else copy.deepcopy(self.document)
         given = msgspec.json.encode(self.document)
         # Where nothing comes in a tail, there is nothing to say (tail-mode proposal: "assuming 1 or more records").
         self._out: bytes | None = given if always else None
@@ -84,25 +64,30 @@ class Ledger:
 
     # ---- the document ----------------------------------------------------------------------------------
 
-    def family(self, family: Family, **more: Any) -> FamilyState:
-        """The part of one family; see ``FamilyState``."""
-        return FamilyState(self.document, family, writes=self._writes, **more)
+    def family(self, family: Family, *, collapses: bool = True) -> FamilyState:
+        """The part of one family.
+
+        Args:
+            collapses: False: of one partition alone, in a run that is a part of another one; it is there that those
+                which rise collapse.
+        """
+        return FamilyState(self._work, family, collapses=collapses and self._writes)
 
     def note_syncing(self, stream: str | None) -> None:
         """Say which stream the run is in; None: none."""
         if self._writes:
-            set_currently_syncing(self.document, stream)
+            st.set_currently_syncing(self.document, stream)
 
     def place_of(self, streams: Collection[str]) -> bytes:
         """Where streams stand, to see whether they get on: what the state says, but for versions."""
-        entries = [entry_of(self.document, name) for name in streams]
-        return msgspec.json.encode([{key: entry[key] for key in entry if key != VERSION} for entry in entries])
+        entries = [st.entry_of(self.document, name) for name in streams]
+        return msgspec.json.encode([{key: entry[key] for key in entry if key != st.VERSION} for entry in entries])
 
     def take(self, streams: Collection[str], state: Mapping[str, Any]) -> bool:
         """Take over what another document says of streams; True if that is news."""
-        changed = [name for name in streams if entry_of(state, name) != entry_of(self.document, name)]
+        changed = [name for name in streams if st.entry_of(state, name) != st.entry_of(self.document, name)]
         for name in changed:
-            put_entry(self.document, name, entry_of(state, name))
+            st.put_entry(self.document, name, st.entry_of(state, name))
         return bool(changed)
 
     def take_changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -121,15 +106,16 @@ class Ledger:
     def forget(self, streams: Collection[str]) -> None:
         """Take away what the state says of streams, but for the versions that targets have."""
         for name in streams:
-            for key in [key for key in entry_of(self.document, name) if key != VERSION]:
-                put(self.document, name, key, None)
+            for key in [key for key in st.entry_of(self.document, name) if key != st.VERSION]:
+                st.put(self.document, name, key, None)
 
     # ---- when a STATE comes ----------------------------------------------------------------------------
 
     def add(self, count: int) -> None:
         """So many bytes of records were written."""
-        self.bytes_since += count
-        self.note()
+        if count:
+            self.bytes_since += count
+            self.note()
 
     def note(self) -> None:
         """There is something that no STATE covers: a record, or what else a STATE would say anew."""
@@ -174,12 +160,12 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """A full table that an earlier run has left unfinished: where it goes on, and the version of each stream that sends
-    versions. Streams whose rows come in the same run go on under their own, or rows of theirs that are out would be
-    dropped with the next ACTIVATE_VERSION."""
+    """A full table that an earlier run has left unfinished: where it goes on (None: there is none), and the version of
+    each stream that sends versions. Streams whose rows come in the same run go on under their own, or rows of theirs
+    that are out would be dropped with the next ACTIVATE_VERSION."""
 
-    value: Any
-    versions: Mapping[str, int]
+    value: Any = None
+    versions: Mapping[str, int] = field(default_factory=dict)
 
 
 class FamilyState:
@@ -187,10 +173,7 @@ class FamilyState:
 
     Args:
         state: the document, changed in place.
-        first: the bookmark with which each stream begins that has none (``start_date``).
-        is_partitioned: its function is called once for each partition.
-        order: see below.
-        writes: False: a run that leaves rows out on purpose; nothing is put into the state.
+        collapses: whether partitions that rise do.
 
     Attributes:
         interrupted: what an earlier run left unfinished, and this one goes on with.
@@ -198,113 +181,88 @@ class FamilyState:
             rows that it does not speak of.
         coverage: what substreams have had; None where there are partitions.
         flat: the bookmark of each stream beside those of its partitions, as the run began.
-        order: what is declared of partitions that rise; None: they do not.
     """
 
-    def __init__(
-        self,
-        state: State,
-        family: Family,
-        *,
-        first: Mapping[str, str | None] | None = None,
-        is_partitioned: bool = False,
-        order: PartitionOrder | None = None,
-        writes: bool = True,
-    ) -> None:
-        self.family, self._state, self._writes = family, state, writes
-        self._first = first or {}
+    def __init__(self, state: st.State, family: Family, *, collapses: bool) -> None:
+        self.family, self._state = family, state
         self.interrupted = _interrupted(state, family)
-        self.forgot = self.interrupted is None and writes and self._forget_tables()
-        self.coverage = None if is_partitioned else ChildCoverage(state, family)
+        self.forgot = self.interrupted.value is None and self._forget_tables()
+        self.coverage = None if family.is_partitioned else ChildCoverage(state, family)
         self.flat = flat_bookmarks(state, family)
-        self.order = order if is_partitioned else None
-        self._ordered: OrderedPartitions | None = None
-        if self.order is not None:
-            self._ordered = OrderedPartitions(state, family, self.order, self.flat.get(family.root))
+        self._rising: OrderedPartitions | None = None
+        if family.order is not None and collapses:
+            self._rising = OrderedPartitions(state, family, family.order, self.flat.get(family.root))
 
     # ---- where it begins -------------------------------------------------------------------------------
 
     def start(self, partition: str | None) -> Start:
         """Where a call begins: the whole stream's, or a partition's."""
-        return Start(self, self._state, partition, self._first)
+        return Start(self, self._state, partition)
 
     def forget_sources(self) -> bool:
         """Take away what was saved of sources: everything is to be fetched, and a run that ends half way must not leave
         it to the next one. True if there was something. Entries of other tools stay."""
         some = False
-        for name in self.family.names if self._writes else ():
-            for key in (None, *partitions_of(self._state, name)):
-                saved = value_of(self._state, name, SOURCES, key)
+        for name in self.family.names:
+            for key in (None, *st.partitions_of(self._state, name)):
+                saved = st.value_of(self._state, name, st.SOURCES, key)
                 listed = saved if isinstance(saved, list) else [saved]
                 left = [entry for entry in listed if not isinstance(entry, dict) or "for" not in entry]
                 if saved is not None and len(left) < len(listed):
-                    put(self._state, name, SOURCES, left or None, key)
+                    st.put(self._state, name, st.SOURCES, left or None, key)
                     some = True
         return some
 
     def _forget_tables(self) -> bool:
         """A run that goes on from an older state would fill a version that targets have dropped."""
-        stale = [name for name in self.family.names if value_of(self._state, name, FULL_TABLE) is not None]
+        stale = [name for name in self.family.names if st.value_of(self._state, name, st.FULL_TABLE) is not None]
         for name in stale:
-            put(self._state, name, FULL_TABLE, None)
+            st.put(self._state, name, st.FULL_TABLE, None)
         return bool(stale)
 
     # ---- what it reaches -------------------------------------------------------------------------------
 
     def merge(self, progress: Progress) -> None:
-        """Put in how far a call has come."""
-        if not self._writes:
-            return
-        self._put(progress)
-        if self.coverage is not None and progress.partition.key is None:
-            root = self.family.root
-            self.coverage.note(progress.bookmarks.get(root), progress.positions.get(root))
-        if self._ordered is not None:
-            self._ordered.follow(progress)
-
-    def ended(self, progress: Progress) -> None:
-        """A call has come to its end; it may have failed.
+        """Put in how far a call has come.
 
         Raises:
-            UnsortedStreamError: partitions don't rise as declared.
+            UnsortedStreamError: one has come to its end, and partitions don't rise as declared.
         """
-        if self._ordered is None:
-            self.merge(progress)
-        elif self._writes:
-            self._put(progress)
-            self._ordered.ended(progress)
-
-    def stop_at(self, number: int) -> None:
-        """A partition could not begin: those behind it do not collapse in this run."""
-        if self._ordered is not None:
-            self._ordered.stop_at(number)
+        self._put(progress)
+        if self.coverage is not None:
+            root = self.family.root
+            self.coverage.note(progress.bookmarks.get(root), progress.positions.get(root))
+        if self._rising is not None:
+            self._rising.follow(progress)
 
     def finish(self) -> None:
-        """All calls have come whole. A flat bookmark, of a state from before there were partitions, is done with once
-        each has its own; those that rise leave one behind."""
-        if self._ordered is not None:
-            self._ordered.finish()
-        elif self.coverage is None and partitions_of(self._state, self.family.root):
-            FlatBookmark(self._state, self.family).drop()
+        """All calls have come whole. A bookmark beside those of partitions, of a state from before there were any, is
+        done with once each has its own; those that rise leave one behind."""
+        family = self.family
+        if self._rising is not None:
+            self._rising.finish()
+        elif family.is_partitioned and st.partitions_of(self._state, family.root):
+            for name in family.selected:
+                st.put(self._state, name, family.keys[name] or "", None)
+            st.put(self._state, family.root, st.COVERS, None)
 
     def bookmark(self, name: str) -> Any:
         """The bookmark of a stream, beside those of its partitions."""
-        return value_of(self._state, name, self.family.keys.get(name))
+        return st.value_of(self._state, name, self.family.keys.get(name))
 
     # ---- versions of full tables -----------------------------------------------------------------------
 
     def version(self, name: str) -> int | None:
         """The version of a stream that counts: of the last whole table."""
-        return get_version(self._state, name)
+        return st.get_version(self._state, name)
 
     def has_progress(self, name: str) -> bool:
         """Whether the state says anything of a stream but which whole tables were begun and ended."""
-        return bool(set(entry_of(self._state, name)) - {FULL_TABLE, VERSION, PARENT_BOOKMARK})
+        return bool(set(st.entry_of(self._state, name)) - {st.FULL_TABLE, st.VERSION, st.PARENT_BOOKMARK})
 
     def put_version(self, name: str, version: int) -> None:
         """A whole table counts from here on."""
-        if self._writes:
-            put(self._state, name, VERSION, version)
+        st.put(self._state, name, st.VERSION, version)
 
     def _put(self, progress: Progress) -> None:
         family, state, partition = self.family, self._state, progress.partition.key
@@ -312,17 +270,16 @@ class FamilyState:
             if name == family.root and family.resume_key is not None:
                 self._put_table(progress, bookmark)
             elif name in family.selected or partition is not None:
-                put(state, name, family.keys[name] or "", bookmark, partition)
+                st.put(state, name, family.keys[name] or "", bookmark, partition)
         for name, position in progress.positions.items():
             if name != family.root or self.coverage is None or self.coverage.saves_position:
-                put(state, name, POSITION, copy.deepcopy(position) if position else None, partition)
+                st.put(state, name, st.POSITION, copy.deepcopy(position) if position else None, partition)
         for name, entries in progress.sources.items():
-            put(state, name, SOURCES, list(entries) or None, partition)
+            st.put(state, name, st.SOURCES, list(entries) or None, partition)
         # It speaks of the bookmark that it is beside: where this run moves none, it stays.
         moves = partition is not None and family.has_substreams and family.root in progress.bookmarks
-        if moves and entry_of(state, family.root, partition):
-            covers = sorted(family.selected)
-            put(state, family.root, COVERS, covers if covers != [family.root] else None, partition)
+        if moves and st.entry_of(state, family.root, partition):
+            st.put(state, family.root, st.COVERS, family.covers, partition)
 
     def _put_table(self, progress: Progress, bookmark: Any) -> None:
         """Note where a full table goes on if this run does not come to its end; nothing once it has."""
@@ -331,12 +288,12 @@ class FamilyState:
         for name in family.names:
             entry: dict[str, Any] = {}
             if name in progress.versions:
-                entry[VERSION] = progress.versions[name]
+                entry[st.VERSION] = progress.versions[name]
             if name == family.root:
                 entry[family.resume_key or ""] = bookmark
-                if len(family.selected) > 1:
-                    entry[COVERS] = sorted(family.selected)
-            put(self._state, name, FULL_TABLE, None if is_done or name not in family.selected else entry or None)
+                if family.covers is not None:
+                    entry[st.COVERS] = family.covers
+            st.put(self._state, name, st.FULL_TABLE, None if is_done or name not in family.selected else entry or None)
 
 
 class Start:
@@ -345,41 +302,35 @@ class Start:
 
     Attributes:
         afresh: the root must not see what it has saved: some stream that is wanted has not had what lies before it.
+        resume_value: where an interrupted full table goes on; None if it begins anew.
     """
 
-    def __init__(self, of: FamilyState, state: State, partition: str | None, first: Mapping[str, str | None]) -> None:
-        self._family, self._state, self._partition, self._first = of.family, state, partition, first
-        self._flat, self._coverage, self._interrupted = of.flat, of.coverage, of.interrupted
-        self.afresh = self._coverage.afresh if self._coverage is not None else self._covers_too_little()
-
-    def _covers_too_little(self) -> bool:
-        """Whether what the state says of this partition is not true of all streams that are wanted now."""
-        entry = entry_of(self._state, self._family.root, self._partition)
-        if not self._family.has_substreams or not entry:
-            return False
-        return not self._family.selected <= covers_of(entry, self._family.root)
+    def __init__(self, of: FamilyState, state: st.State, partition: str | None) -> None:
+        self._family, self._state, self._partition = of.family, state, partition
+        self._flat, self._coverage, self.resume_value = of.flat, of.coverage, of.interrupted.value
+        if self._coverage is not None:
+            self.afresh, self._behind = self._coverage.afresh, self._coverage.behind
+        else:  # what the state says of this partition is not true of all streams that are wanted now
+            entry = st.entry_of(state, of.family.root, partition) if of.family.has_substreams else {}
+            self.afresh = bool(entry) and not of.family.selected <= st.covers_of(entry, of.family.root)
+            self._behind = set(of.family.names) if self.afresh else set()
 
     def saved(self, name: str) -> Any:
         """The bookmark of a stream, as it stands in the state."""
-        if self._coverage is None:
-            if self.afresh:
-                return None
-        elif name in self._coverage.behind:
+        if name in self._behind:
             return None
-        elif name == self._family.root:
+        if name == self._family.root and self._coverage is not None:
             return self._coverage.start
-        value = value_of(self._state, name, self._family.keys.get(name), self._partition)
+        value = st.value_of(self._state, name, self._family.keys.get(name), self._partition)
         if value is None and self._partition is not None:
             return self._flat.get(name)
         return value
 
-    @property
-    def resume_value(self) -> Any:
-        """Where an interrupted full table goes on; None if it begins anew."""
-        return self._interrupted.value if self._interrupted is not None else None
-
-    def bookmark(self, name: str) -> Any:
+    def bookmark(self, name: str, first: str | None) -> Any:
         """What the author sees as ``stream.bookmark``.
+
+        Args:
+            first: with which a stream begins that has none (``start_date``).
 
         Raises:
             StreamError: a bookmark has no room for a lookback; it can't be compared with that of a substream.
@@ -392,7 +343,7 @@ class Start:
         saved = self.saved(name)
         if saved is not None:
             saved = self._rolled_up(name, saved)
-        return self._first.get(name) if saved is None else self._looked_back(name, saved)
+        return first if saved is None else self._looked_back(name, saved)
 
     def _looked_back(self, name: str, saved: Any) -> Any:
         lookback = self._family.lookbacks.get(name)
@@ -402,17 +353,16 @@ class Start:
 
     def _rolled_up(self, stream: str, saved: Any) -> Any:
         """The oldest of a stream's bookmark and those of substreams below it that roll up, less their lookback."""
-        values = [saved]
-        for name in self._family.names:
-            if name == stream or name not in self._family.rollups & self._family.below(stream):
-                continue
-            value = value_of(self._state, name, self._family.keys.get(name), self._partition)
-            if value is None:
-                return None
-            values.append(self._looked_back(name, value))
-        if len(values) == 1:
+        family, values = self._family, [saved]
+        below = sorted(family.rollups & family.below(stream) - {stream})
+        if not below:
             return saved
-        oldest = least(values, self._family.key_formats.get(stream))
+        for name in below:
+            value = st.value_of(self._state, name, family.keys.get(name), self._partition)
+            values.append(self._looked_back(name, value))
+        if None in values:
+            return None
+        oldest = least(values, family.key_formats.get(stream))
         if oldest is None:
             raise StreamError(
                 stream,
@@ -428,67 +378,46 @@ class Start:
                 return {}
             if self._coverage is not None and self._coverage.position is not None:
                 return self._coverage.position
-        found = value_of(self._state, name, POSITION, self._partition)
+        found = st.value_of(self._state, name, st.POSITION, self._partition)
         return copy.deepcopy(found) if isinstance(found, dict) else {}
 
     def sources(self, name: str) -> Any:
         """What the state holds of a stream's sources."""
-        return value_of(self._state, name, SOURCES, self._partition)
+        return st.value_of(self._state, name, st.SOURCES, self._partition)
 
 
 def flat_bookmarks(state: Mapping[str, Any], family: Family) -> dict[str, Any]:
     """The flat bookmark of each stream of a family; none where some stream that is wanted has not had what lies before
     it."""
     root, key = family.root, family.key
-    found = {name: value_of(state, name, family.keys.get(name)) for name in (*family.selected, root)}
+    found = {name: st.value_of(state, name, family.keys.get(name)) for name in (*family.selected, root)}
     if not family.has_substreams:
         return found
-    covered = covers_of(entry_of(state, root), root)
-    if key is not None and found[root] is not None and not isinstance(value_of(state, root, COVERS), list):
+    covered = st.covers_of(st.entry_of(state, root), root)
+    if key is not None and found[root] is not None and not isinstance(st.value_of(state, root, st.COVERS), list):
         # Without partitions each substream notes how far its parent had come.
-        covered.update(name for name in family.names if value_of(state, name, PARENT_BOOKMARK) == {key: found[root]})
+        covered.update(
+            name for name in family.names if st.value_of(state, name, st.PARENT_BOOKMARK) == {key: found[root]}
+        )
     return found if family.selected <= covered else dict.fromkeys(found)
 
 
-def _interrupted(state: State, family: Family) -> Interrupted | None:
-    """What an earlier run left unfinished; None if there is nothing, or if what is out can't be gone on with: a stream
-    is wanted now that was not, or the version of the rows before is not known, or no longer the newest."""
-    key, found = family.resume_key, value_of(state, family.root, FULL_TABLE)
+def _interrupted(state: st.State, family: Family) -> Interrupted:
+    """What an earlier run left unfinished, unless what is out can't be gone on with: a stream is wanted now that was
+    not, or the version of the rows before is not known, or no longer the newest."""
+    key, found = family.resume_key, st.value_of(state, family.root, st.FULL_TABLE)
     if key is None or not isinstance(found, dict) or found.get(key) is None:
-        return None
-    if not family.selected <= covers_of(found, family.root):
-        return None
+        return Interrupted()
+    if not family.selected <= st.covers_of(found, family.root):
+        return Interrupted()
     versions: dict[str, int] = {}
     for name in family.tables:
-        entry = value_of(state, name, FULL_TABLE)
-        version = entry.get(VERSION) if isinstance(entry, dict) else None
-        if not isinstance(version, int) or isinstance(version, bool) or version <= (get_version(state, name) or 0):
-            return None
+        entry = st.value_of(state, name, st.FULL_TABLE)
+        version = entry.get(st.VERSION) if isinstance(entry, dict) else None
+        if not isinstance(version, int) or isinstance(version, bool) or version <= (st.get_version(state, name) or 0):
+            return Interrupted()
         versions[name] = version
     return Interrupted(found[key], versions)
-
-
-def saved_of(planned: PlannedRun, ledger: Ledger, start_date: str | None, *, is_part: bool = False) -> FamilyState:
-    """What a state says of the streams of a run.
-
-    Args:
-        is_part: of one partition alone, in a run that is a part of another one: that lets partitions collapse.
-    """
-    spec, streams = planned.spec, planned.by_name
-    exclusive = spec.resume == "exclusive"
-    order = PartitionOrder(
-        is_exclusive=exclusive,
-        is_vouched=exclusive and isinstance(spec.strategy, Manual),
-        ends_unsorted=spec.on_unsorted == "end_of_sync",
-    )
-    return ledger.family(
-        planned.family,
-        first={
-            name: streams[name].first_bookmark(start_date) if name in streams else start_date for name in planned.specs
-        },
-        is_partitioned=spec.partitions is not None,
-        order=order if spec.partition_order == "asc" and not is_part else None,
-    )
 
 
 def unread(plan: Plan, state: Mapping[str, Any]) -> Iterator[str]:
@@ -504,9 +433,9 @@ def unread(plan: Plan, state: Mapping[str, Any]) -> Iterator[str]:
         )
     for stream in plan.streams:
         key = stream.bookmark_key
-        entry = entry_of(state, stream.tap_stream_id)
+        entry = st.entry_of(state, stream.tap_stream_id)
         strange = sorted(set(entry) - _OURS)
-        if key is None or key in entry or not strange or entry.keys() & {PARTITIONS, POSITION}:
+        if key is None or key in entry or not strange or entry.keys() & {st.PARTITIONS, st.POSITION}:
             continue
         yield (
             f"stream '{stream.tap_stream_id}': the state holds {_some(strange)} of it and no '{key}', so the stream "

@@ -29,7 +29,7 @@ class Memory:
     def forget(self) -> None:
         """All rows are wanted once more."""
         for writer in self.writers.values():
-            writer.forget()
+            writer.repeats.forget()
 
 
 def recurring(run: PlannedRun, name: str) -> Recurring | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,11 +13,31 @@ import msgspec
 from burler.errors import BatchError
 from burler.pipeline.repeats import Page, Repeats
 from burler.records.shape.lines import FIRST_ROWS, SPILL_BYTES, Output
-from burler.singer.messages import ArrowPage, Message, Records, Vouched, record_prefix_suffix
+from burler.singer.messages import ArrowPage, Records, Vouched, record_prefix_suffix
 from burler.sinks import Form, Sink
 
 if TYPE_CHECKING:
     from burler.records.columns.from_structs import RowsDirect
+
+
+@dataclass(slots=True)
+class RowCounts:
+    """What came of the rows of one stream in one round.
+
+    Attributes:
+        rows, bytes: that are out.
+        repeated: that were out already, as they are. left_out: by the stream's post_transform function. beyond: behind
+            the limit.
+        without_value: of the bookmark's key. newer: beyond the bookmark that the stream began with.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    repeated: int = 0
+    left_out: int = 0
+    beyond: int = 0
+    without_value: int = 0
+    newer: int = 0
 
 
 class PageBuffer(Output):
@@ -26,63 +47,50 @@ class PageBuffer(Output):
         stream: the name in its messages.
         form: how the sink wants the rows.
         shape: the schema by which they were shaped.
-        wrote: told how many bytes went out.
 
     Attributes:
-        rows, bytes: that are out.
+        counts: of the round that it is in.
+        repeats: rows that are out already are left out, once a page is whole.
+        takes_columns: the page may be given as columns.
     """
 
-    def __init__(
-        self, stream: str, sink: Sink, *, form: Form, shape: Mapping[str, Any], wrote: Callable[[int], None]
-    ) -> None:
+    def __init__(self, stream: str, sink: Sink, *, form: Form, shape: Mapping[str, Any]) -> None:
         super().__init__(bytearray(), b"", b"\n")
-        self._stream, self._sink, self._shape, self._wrote = stream, sink, shape, wrote
+        self._stream, self._sink, self._shape = stream, sink, shape
         self.form = form
-        self._repeats: Repeats | None = None
+        self.repeats: Repeats | None = None
         self._direct: RowsDirect | None = None
-        self.reset()
+        self.counts = RowCounts()
 
-    def reset(self) -> None:
-        """Count anew."""
-        self.rows = self.bytes = 0
-
-    def begin(self, moment: dt.datetime, version: int | None, repeats: Repeats | None = None) -> None:
-        """A page follows.
-
-        Args:
-            repeats: rows that are out already are left out, once the page is whole.
-        """
-        del self.buffer[:]
-        self.count, self.vouched, self._rows = 0, None, FIRST_ROWS
-        self._moment, self._version, self._repeats = moment, version, repeats
+    def begin_part(self, moment: dt.datetime, version: int | None, repeats: Repeats | None) -> None:
+        """Pages follow that have all this in common."""
+        self._moment, self._version, self.repeats = moment, version, repeats
+        self.takes_columns = self.form == "columns" and repeats is None
         # Columns are made of whole pages: each call costs the same, however few rows it has.
-        holds = repeats is not None or self.form == "columns"
-        self.most_bytes = sys.maxsize if holds else SPILL_BYTES
+        self.most_bytes = SPILL_BYTES if repeats is None and self.form != "columns" else sys.maxsize
         if self.form == "messages":
             self.prefix, self.suffix = record_prefix_suffix(self._stream, moment, version)
 
-    def end(self, keys: list[Any]) -> int:
-        """The page is whole; gives how many of its rows were out already.
+    def begin(self) -> None:
+        """A page follows."""
+        del self.buffer[:]
+        self.count, self.vouched, self._rows = 0, None, FIRST_ROWS
+
+    def end(self, keys: list[Any]) -> None:
+        """The page is whole.
 
         Args:
             keys: the values of the replication key, one for each row.
         """
-        repeated = 0
-        if self._repeats is not None and self.count:
-            page = self._repeats.compare(Page(bytes(self.buffer), self.prefix, self.suffix))
-            self._repeats.note(page, keys)
+        if self.repeats is not None and self.count:
+            page = self.repeats.compare(Page(bytes(self.buffer), self.prefix, self.suffix))
+            self.repeats.note(page, keys)
             if page.repeats:
-                repeated = len(page.repeats)
-                self.count -= repeated
+                self.count -= len(page.repeats)
+                self.counts.repeated += len(page.repeats)
                 self.buffer[:] = page.without_repeats()
         self.flush()
-        self.vouched = self._repeats = None
-        return repeated
-
-    @property
-    def takes_columns(self) -> bool:
-        """Whether the page may be given as columns."""
-        return self.form == "columns" and self._repeats is None
+        self.vouched = None
 
     @property
     def columns(self) -> Any:
@@ -129,11 +137,13 @@ class PageBuffer(Output):
             del self.buffer[:]
             self.count = 0
 
-    def pass_files(self, messages: Iterable[Message], *, rows: int, size: int) -> None:
+    def pass_files(self, files: Any) -> None:
         """Hand on files that the source has made."""
-        for message in messages:
+        config = self._sink.config
+        dialect = "both" if config is None else config.dialect
+        for message in files.batches(self._stream, time_extracted=self._moment, version=self._version, dialect=dialect):
             self._sink.write(message)
-        self._count(rows, size)
+        self._count(files.count, files.size_bytes)
 
     def _write(self, lines: Any, count: int) -> None:
         bare, vouched = self.form != "messages", self.vouched
@@ -145,6 +155,5 @@ class PageBuffer(Output):
         self._count(count, len(lines))
 
     def _count(self, rows: int, size: int) -> None:
-        self.rows += rows
-        self.bytes += size
-        self._wrote(size)
+        self.counts.rows += rows
+        self.counts.bytes += size

@@ -18,7 +18,6 @@ class Versions:
 
     Args:
         allowed: False where the operator wants none, whatever the author's blocks say.
-        interrupted: the version under which an earlier run was interrupted and this one goes on.
         limited: rows up to a limit are never a whole table: nothing may be dropped for them.
     """
 
@@ -31,19 +30,17 @@ class Versions:
         now: Callable[[], dt.datetime],
         limited: bool,
         allowed: bool,
-        interrupted: int | None,
     ) -> None:
         self._planned = planned
         self._name = planned.tap_stream_id
         self._sink = sink
         self._saved = saved
         self._clock = now
-        self._limited = limited
         self._allowed = allowed
         self._previous = saved.version(self._name)
         # The first version of all is activated before its rows. Not where rows went out without one: targets would drop
         # those at once, and have nothing if this run does not come to its end.
-        self._shown = saved.has_progress(self._name)
+        self._shown = limited or saved.has_progress(self._name)
         self.in_block = False  # of a full table: each of its rows is wanted
         self._by_block = False  # the author's ``with stream.full_table()`` has taken over
         self.withheld = False  # it has ended, and its rows are no whole table
@@ -57,10 +54,10 @@ class Versions:
         self._first: int | None = None  # the first version of all, which stands before its rows
         # Rows of a log belong to the whole table that came before them: targets that drop rows by their version would
         # keep those without one for ever.
-        self._belongs = allowed and not limited and planned.replication_method == LOG_BASED
+        self._belongs = allowed and planned.replication_method == LOG_BASED
         self.now: int | None = self._previous if self._belongs else None
         if planned.versions:
-            self.now = interrupted or self._next()
+            self.now = saved.interrupted.versions.get(self._name) or self._next()
 
     def belong_to(self, version: int) -> None:
         """The run is a part of another one: its rows are of the ``version`` that was chosen there, and it is there that
@@ -74,9 +71,7 @@ class Versions:
     def begin(self) -> None:
         """Rows follow. Before those of the first version of all stands its ACTIVATE_VERSION: targets then show them as
         they come."""
-        if self.not_modified or self._limited:
-            return
-        if self.now is not None and self._previous is None and not self._shown:
+        if self.now is not None and self._previous is None and not self._shown and not self.not_modified:
             self._shown = True
             self._first = self.now
             self._sink.write(ActivateVersion(self._planned.stream, self.now))
@@ -161,8 +156,7 @@ class Versions:
             self._saved.put_version(self._name, self._first)
 
     def _activate(self) -> None:
-        if self.now is None or self._limited:
-            return
+        assert self.now is not None
         self._sink.write(ActivateVersion(self._planned.stream, self.now))
         self.activated = True
         self._saved.put_version(self._name, self.now)

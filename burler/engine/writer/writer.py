@@ -7,7 +7,6 @@ import datetime as dt
 import functools
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from burler.context import StreamRun, call_bound
 from burler.declare.spec import StreamSpec, UserFunction
 from burler.engine.catalog.plan import PlannedStream
 from burler.engine.state.ledger import FamilyState
-from burler.engine.writer.page_buffer import PageBuffer
+from burler.engine.writer.page_buffer import PageBuffer, RowCounts
 from burler.engine.writer.versions import Versions
 from burler.errors import BadRecordError, BatchError, FileError, StreamError
 from burler.events import Counts, Remarks, Status, StreamBegan, StreamEnded
@@ -62,12 +61,11 @@ class StreamWriter:
         now: the clock that ``time_extracted`` is read from.
         invoke: calls a function of the author's with what it asks for.
         limit: so many rows go out; None: all.
-        wrote: told how many bytes went out.
 
     Attributes:
-        asks_bookmarks: whether a function of the author's gives the bookmark values.
+        repeats: what is known of rows that may come again. versions: of the round's rows.
         bookmark_from: the bookmark as the round began.
-        beyond: rows that came behind the limit.
+        counts: of the rows of the round.
         hook_since: when a function of the author's was called that has not come back yet.
     """
 
@@ -80,17 +78,17 @@ class StreamWriter:
         invoke: Callable[[UserFunction, Given], Any],
         settings: Settings,
         limit: int | None = None,
-        wrote: Callable[[int], None],
     ) -> None:
         spec = planned.spec
         self._sink, self._now, self._invoke = sink, now, invoke
         self._limit = sys.maxsize if limit is None else limit
         # A look at a few rows is no load: it shows them.
         form: Form = "messages" if limit is not None else sink.choose(planned.stream, planned.batch_enabled)
-        self.asks_bookmarks = spec.bookmark is not None and planned.bookmark_key is not None
+        self._asks_bookmarks = spec.bookmark is not None and planned.bookmark_key is not None
         # Not where the function wants to know what comes below the row.
-        self._asks_each = spec.bookmark is not None and self.asks_bookmarks and "children" not in spec.bookmark.names
-        self._by_row = limit is not None or spec.post_transform is not None or self._asks_each
+        self._asks_each = spec.bookmark is not None and self._asks_bookmarks and "children" not in spec.bookmark.names
+        self._is_hooked = spec.post_transform is not None
+        self._by_row = limit is not None or self._is_hooked or self._asks_each
         self._versions_allowed = settings.full_table_versions if spec.versions is None else spec.versions
         own_key = planned.replication_key if spec.bookmark is None and planned.bookmark_key else None
         self._make_shaper = partial(
@@ -104,55 +102,43 @@ class StreamWriter:
         )
         self._shaper = self._make_shaper()
         # What a post_transform function sees; it may make the key.
-        self._fitter = self._make_shaper(keys_required=False) if spec.post_transform is not None else self._shaper
-        self._shapers = list({id(one): one for one in (self._fitter, self._shaper)}.values())
-        self._page = PageBuffer(planned.stream, sink, form=form, shape=self._shaper.schema, wrote=wrote)
+        self._fitter = self._make_shaper(keys_required=False) if self._is_hooked else self._shaper
+        self._fitter.bad, self._fitter.exact = self._shaper.bad, self._shaper.exact  # one account for both
+        self._bad = self._shaper.bad
+        self._page = PageBuffer(planned.stream, sink, form=form, shape=self._shaper.schema)
         self._misses = 0
+        self._known: Repeats | None = None  # of the rows that are being written
         self.hook_since: float | None = None
         self._is_open = False
         key = planned.resume_key or planned.bookmark_key
-        self._repeats = StreamRepeats(
+        self.repeats = StreamRepeats(
             planned.tap_stream_id,
             planned.key_properties,
             textual=planned.key_format(key) if key is not None else None,
             rises=planned.order == "asc" and spec.on_unsorted == "error",
         )
 
-    def begin_round(
-        self,
-        planned: PlannedStream,
-        saved: FamilyState,
-        *,
-        interrupted_version: int | None,
-        recurring: Recurring | None = None,
-    ) -> None:
+    def begin_round(self, planned: PlannedStream, saved: FamilyState, recurring: Recurring | None = None) -> None:
         """A run, or another round of a tail: everything counts anew. What the shapers have learned stays, and what is
         known of rows that may come again.
 
         Args:
             saved: what the state says of the stream.
-            interrupted_version: under which an earlier run was interrupted and this one goes on.
             recurring: which rows may come again, in a tail.
         """
         self.planned = planned
-        self._repeats.begin_round(recurring)
-        self.beyond = 0
-        self._left_out = 0  # by its post_transform function
-        self._repeated = 0  # were out already, as they are
-        self._without_value = self._newer = 0  # see ``count_values``
+        self.repeats.begin_round(recurring)
+        self.counts = self._page.counts = RowCounts()
         self.bookmark_from = saved.bookmark(planned.tap_stream_id)
-        self._page.reset()
-        self._skipped_before = sum(shaper.bad.skipped for shaper in self._shapers)  # in earlier rounds of a tail
-        for shaper in self._shapers:
-            shaper.bad.begin_round()
+        self._skipped_before = self._bad.skipped  # in earlier rounds of a tail
+        self._bad.begin_round()
         self.versions = Versions(
             planned,
             self._sink,
             saved,
             now=self._now,
             limited=self._limit < sys.maxsize,
-            allowed=self._versions_allowed,
-            interrupted=interrupted_version,
+            allowed=self._versions_allowed and self._limit == sys.maxsize,
         )
 
     def open(self) -> None:
@@ -174,20 +160,12 @@ class StreamWriter:
     def task_again(self, partition: str | None) -> None:
         """A task begins once more."""
         self.versions.restart(self.rows)
-        self._repeats.again(partition)
-
-    def task_ended(self, partition: str | None) -> None:
-        """All rows of a task are out."""
-        self._repeats.ended(partition)
+        self.repeats.again(partition)
 
     def begin_block(self) -> None:
         """A block of the author's begins, whose rows are a full table: targets drop what went out before it."""
         self.versions.begin_block()
-        self.forget()
-
-    def forget(self) -> None:
-        """All rows are wanted once more."""
-        self._repeats.forget()
+        self.repeats.forget()
 
     # ---- pages -----------------------------------------------------------------------------------------
 
@@ -203,80 +181,84 @@ class StreamWriter:
         it are written, it and those after it are not) or has no bookmark value (all are written).
         """
         self.versions.begin()
-        repeats = None if self.versions.in_block else self._repeats.of(partition)
+        repeats = self._known = None if self.versions.in_block else self.repeats.of(partition)
+        self._bad.known = None if repeats is None else repeats.bad
         keys: list[list[Any]] = []
         error: StreamError | None = None
         for part in pages.joined(parts, self.planned.spec.records_path):
+            if error is not None:
+                break
             before = len(keys)
+            self._page.begin_part(self._now(), self.versions.now, None if self._is_hooked else repeats)
             try:
-                with contextlib.nullcontext() if repeats is None else self._once(repeats):
-                    for more, error in self._steps(part, given, self._now(), repeats):
+                with contextlib.nullcontext() if repeats is None else self._once():
+                    for more in self._steps(part, given):
                         keys.append(more)
-                        if error is not None:
-                            break
+            except StreamError as broken:
+                error = broken
             except BatchError as broken:  # which rows are in the file is not told: for the bookmark none of them counts
                 del keys[before:]
                 error = BadRecordError(self.planned.tap_stream_id, str(broken))
                 if repeats is not None:
                     repeats.forget()
-            if error is not None:
-                break
         return keys[0] if len(keys) == 1 else KeyValues.joined(keys), error
 
-    def _steps(self, part: Part, given: Given, moment: dt.datetime, repeats: Repeats | None) -> Iterator[Written]:
-        """Write a part, a step at a time."""
-        for shaper in self._shapers:
-            shaper.bad.where = None
+    def _steps(self, part: Part, given: Given) -> Iterator[list[Any]]:
+        """Write a part, a step at a time; gives the bookmark values of each.
+
+        Raises:
+            StreamError: behind what is out, what is wrong with the row that follows.
+        """
+        self._bad.where = None
         if isinstance(part, list):
             if len(set(map(id, part))) < len(part):
-                yield [], self._same_row_again()
-            else:
-                yield self._write_rows(part, given, moment, repeats)
+                fact = (
+                    f"{self._where}: yielded one and the same dict more than once; rows wait for "
+                    "their page, so each would show what was written into it last. Yield a new dict for each row."
+                )
+                raise StreamError(self.planned.tap_stream_id, fact)
+            yield from self._write_rows(part, given)
         elif pages.is_passed(part):
-            yield self._pass_files(part, given, moment), None
+            yield self._pass_files(part, given)
         elif isinstance(part, JsonPage):
-            yield from self._write_json(part, given, moment, repeats)
+            yield from self._write_json(part, given)
         else:
-            yield from self._write_arrow(part, given, moment, repeats)
+            yield from self._write_arrow(part, given)
 
     @contextlib.contextmanager
-    def _once(self, repeats: Repeats) -> Iterator[None]:
-        """Rows that are out already are known by ``repeats``, those that do not fit as well. Where nothing but such
-        rows comes, no field of theirs counts as unknown once more."""
-        rows, repeated = self.rows, self._repeated
-        before = [shaper.exact.unknown for shaper in self._shapers]
-        for shaper, unknown in zip(self._shapers, before, strict=True):
-            shaper.bad.known, shaper.exact.unknown = repeats.bad, Unknown(onto=unknown)
+    def _once(self) -> Iterator[None]:
+        """Where nothing but rows comes that are out already, no field of theirs counts as unknown once more."""
+        rows, repeated, exact = self.rows, self.counts.repeated, self._shaper.exact
+        unknown = exact.unknown
+        exact.unknown = Unknown(onto=unknown)
         try:
             yield
         finally:
-            for shaper, unknown in zip(self._shapers, before, strict=True):
-                if self.rows > rows or self._repeated == repeated:
-                    unknown.merge(shaper.exact.unknown)
-                shaper.bad.known, shaper.exact.unknown = None, unknown
+            if self.rows > rows or self.counts.repeated == repeated:
+                unknown.merge(exact.unknown)
+            exact.unknown = unknown
 
-    def _write_rows(
-        self, rows: list[dict[str, Any]], given: Given, moment: dt.datetime, repeats: Repeats | None
-    ) -> Written:
-        left = max(0, self._limit - self.rows)
-        if len(rows) > left:
-            self.beyond += len(rows) - left
-            rows = rows[:left]
-        if self.planned.spec.post_transform is not None:
-            keys, taken, error = self._transform(rows, given, moment, repeats)
+    def _write_rows(self, rows: list[dict[str, Any]], given: Given) -> Iterator[list[Any]]:
+        if len(rows) > self.room:
+            self.counts.beyond += len(rows) - self.room
+            rows = rows[: self.room]
+        if self._is_hooked:
+            keys, taken, error = self._transform(rows, given)
         else:
-            page = self._put(rows, moment, repeats)
+            page = self._put(rows)
             keys, error = page.keys, page.error
             taken = _without(range(page.taken), page.skipped) if self._asks_each else []
         if self._asks_each:
-            keys, failed = self._ask_bookmarks([rows[i] for i in taken], given)
+            keys, failed = self._ask("bookmark", [rows[i] for i in taken], given)
             error = error or failed
-        return keys, error
+        yield keys
+        if error is not None:
+            raise error
 
-    def _put(self, rows: list[dict[str, Any]], moment: dt.datetime, repeats: Repeats | None) -> ShapedPage:
+    def _put(self, rows: list[dict[str, Any]]) -> ShapedPage:
         """Shape rows as a page: by columns where that surely comes to the same."""
         out = self._page
-        out.begin(moment, self.versions.now, repeats)
+        out.begin()
         found = self._dicts.page(rows) if out.takes_columns else None
         if found is not None:
             columns, keys = found
@@ -284,54 +266,52 @@ class StreamWriter:
             page = ShapedPage(columns.num_rows, keys)
         else:
             page = self._shaper.shape_to(rows, out)
-        self._repeated += out.end(page.keys)
+        out.end(page.keys)
         return page
 
-    def _write_json(
-        self, page: JsonPage, given: Given, moment: dt.datetime, repeats: Repeats | None
-    ) -> Iterator[Written]:
+    def _write_json(self, page: JsonPage, given: Given) -> Iterator[list[Any]]:
         """JSON in bytes becomes lines without becoming dicts, if it can."""
         if page.records_path is None:
             page = JsonPage(page.data, self.planned.spec.records_path)
         structs = None if self._by_row else self._json.decode(page)
         compiled = self._json.compiled if structs is not None else None
         if structs is None or compiled is None:
-            yield from self._write_as_rows(page, given, moment, repeats)
+            yield from self._write_as_rows(page, given)
             return
         step = max(1, min(_MOST_ROWS, _PART_BYTES * len(structs) // max(1, len(page.data))))
         for first in range(0, len(structs), step):
             part = structs[first : first + step]
-            self._page.begin(moment, self.versions.now, repeats)
+            self._page.begin()
             done, keys = self._shaper.write(compiled, part, None, self._page)
-            self._repeated += self._page.end(keys)
-            yield keys, None
+            self._page.end(keys)
+            yield keys
             if done < len(part):  # and the rest too: the page is read once more, not once for each part of it
                 if done:
                     self._shaper.count(rows_of(page)[first : first + done])
-                yield from self._write_as_rows(page, given, moment, repeats, first + done)
+                yield from self._write_as_rows(page, given, first + done)
                 return
 
-    def _write_arrow(self, page: Any, given: Given, moment: dt.datetime, repeats: Repeats | None) -> Iterator[Written]:
+    def _write_arrow(self, page: Any, given: Given) -> Iterator[list[Any]]:
         """Arrow becomes columns, or lines, without becoming dicts, if it can."""
         out = self._page
-        out.begin(moment, self.versions.now, repeats)
+        out.begin()
         if out.takes_columns and not self._by_row and self._misses < _MOST_MISSES:
             made = self._from_arrow(self._arrow_columns.batch, page)
             if made is not None:
                 self._misses = 0
                 out.give(made.table)
-                yield made.keys, None
+                yield made.keys
                 return
             self._misses += 1
         for batch in _batches(page):
-            out.begin(moment, self.versions.now, repeats)
+            out.begin()
             made = None if self._by_row else self._from_arrow(self._arrow_lines.lines, batch, out.prefix, out.suffix)
             if made is None:
-                yield from self._write_as_rows(batch, given, moment, repeats)
+                yield from self._write_as_rows(batch, given)
                 continue
             out.pass_on(bytes(made.data), made.count)  # a lake cuts and searches them
-            self._repeated += out.end(made.keys)
-            yield made.keys, None
+            out.end(made.keys)
+            yield made.keys
 
     def _from_arrow(self, make: Callable[..., Any], *args: Any) -> Any:
         """What is made of a page; None where it becomes rows, of which then nothing is noted."""
@@ -343,9 +323,7 @@ class StreamWriter:
             self._shaper.unknown.merge(self._exact.unknown)
         return made
 
-    def _write_as_rows(
-        self, page: Any, given: Given, moment: dt.datetime, repeats: Repeats | None, first: int = 0
-    ) -> Iterator[Written]:
+    def _write_as_rows(self, page: Any, given: Given, first: int = 0) -> Iterator[list[Any]]:
         """A page of bytes or of Arrow by the way of dicts. What stands before the place where it breaks goes out before
         the error."""
         error: StreamError | None = None
@@ -356,12 +334,11 @@ class StreamWriter:
             fact = broken if isinstance(broken, PageError) else "the page is nested too deep to be read"
             error = StreamError(self.planned.tap_stream_id, f"{self._where}: {fact}.")
         origin = pages.origin_of(page)
-        for shaper in self._shapers:
-            shaper.bad.where = None if origin is None else functools.partial(origin.of, rows)
+        self._bad.where = None if origin is None else functools.partial(origin.of, rows)
         for at in range(first, len(rows), _MOST_ROWS):
-            yield self._write_rows(rows[at : at + _MOST_ROWS], given, moment, repeats)
+            yield from self._write_rows(rows[at : at + _MOST_ROWS], given)
         if error is not None:
-            yield [], error
+            raise error
 
     # What makes lines or columns of pages; each is imported, and made, once it is needed.
 
@@ -404,81 +381,58 @@ class StreamWriter:
         spec = self.planned.spec
         return f"stream '{spec.tap_stream_id}' ({spec.sync.place if spec.sync is not None else spec.place})"
 
-    def _same_row_again(self) -> StreamError:
-        return StreamError(
-            self.planned.tap_stream_id,
-            f"{self._where}: yielded one and the same dict more than once; rows wait for "
-            "their page, so each would show what was written into it last. Yield a new dict for each row.",
-        )
-
     # ---- functions of the author's ---------------------------------------------------------------------
 
-    def _transform(
-        self, rows: list[dict[str, Any]], given: Given, moment: dt.datetime, repeats: Repeats | None
-    ) -> tuple[list[Any], list[int], StreamError | None]:
+    def _transform(self, rows: list[dict[str, Any]], given: Given) -> tuple[list[Any], list[int], StreamError | None]:
         """Write rows through the author's post_transform function; gives the keys and the places of those that were
         taken. What comes out is shaped once more, so that no hook can break the SCHEMA. Rows that are out already don't
         go through it."""
-        fitted = self._fitter.fit(rows)
+        fitted, repeats = self._fitter.fit(rows), self._known
         known = None if repeats is None else repeats.page_of(fitted.rows)
         places = _without(range(len(fitted.rows)), known.repeats if known is not None else ())
-        self._repeated += len(fitted.rows) - len(places)
-        made: list[dict[str, Any]] = []
-        origin: list[int] = []
-
-        def take(i: int, out: Any) -> None:
-            if isinstance(out, dict):
-                made.append(out)
-                origin.append(places[i])
-            elif out is not None:
-                raise TypeError(f"it gives the row back, or None to leave it out, not {describe(out)}")
-
-        asked, failed = self._ask("post_transform", [fitted.rows[i] for i in places], given, take)
-        self._left_out += asked - len(made)
-        taken = places[asked] if failed is not None else len(fitted.rows)
-        page = self._put(made, moment, None)
+        self.counts.repeated += len(fitted.rows) - len(places)
+        asked, failed = self._ask("post_transform", [fitted.rows[i] for i in places], given, _row_or_none)
+        made = [(row, place) for row, place in zip(asked, places, strict=False) if row is not None]
+        self.counts.left_out += len(asked) - len(made)
+        taken = places[len(asked)] if failed is not None else len(fitted.rows)
+        page = self._put([row for row, _place in made])
         error = failed or fitted.error
         if page.error is not None:
-            taken = origin[page.taken]
+            taken = made[page.taken][1]
             function = self.planned.spec.post_transform
             assert function is not None
             place = f"as its post_transform function ({function.place}) gave it"
             error = BadRecordError(page.error.stream, f"{place}: {page.error}")
         if repeats is not None and known is not None:
-            out = {origin[i] for i in _without(range(page.taken), page.skipped)}
+            out = {made[i][1] for i in _without(range(page.taken), page.skipped)}
             repeats.note(known, fitted.keys, out=out, taken=taken)
         return fitted.keys.up_to(taken), fitted.origin[:taken], error
 
-    def _ask_bookmarks(self, rows: list[dict[str, Any]], given: Given) -> Written:
-        """The values that the author's bookmark function gives, up to the row for which it fails."""
-        keys: list[Any] = []
-        return keys, self._ask("bookmark", rows, given, lambda _i, key: keys.append(key))[1]
-
     def _ask(
-        self, what: str, rows: list[dict[str, Any]], given: Given, take: Callable[[int, Any], None]
-    ) -> tuple[int, StreamError | None]:
-        """Call a function for each row; for how many that went well, and the error that ended it."""
+        self, what: str, rows: list[dict[str, Any]], given: Given, read: Callable[[Any], Any] = lambda value: value
+    ) -> Written:
+        """What a function gives for each row, and the error that ended it."""
         function: UserFunction = getattr(self.planned.spec, what)
+        found: list[Any] = []
 
-        def each() -> tuple[int, StreamError | None]:
+        def each() -> StreamError | None:
             current: dict[str, Any] = {}
             asked = {**given, "record": lambda: current}
-            for i, current in enumerate(rows):  # noqa: B007  the lambda reads it
+            for current in rows:  # noqa: B007  the lambda reads it
                 self.hook_since = time.monotonic()
                 try:
-                    take(i, self._invoke(function, asked))
+                    found.append(read(self._invoke(function, asked)))
                 except (Exception, SystemExit) as error:
                     name = self.planned.tap_stream_id
                     fact = f"stream '{name}': its {what} function ({function.place}) failed: {short(error)}"
                     failed = StreamError(name, fact)
                     failed.__cause__ = error
-                    return i, failed
+                    return failed
                 finally:
                     self.hook_since = None
-            return len(rows), None
+            return None
 
-        result: tuple[int, StreamError | None] = call_bound(given["stream"](), each)
-        return result
+        return found, call_bound(given["stream"](), each)
 
     def ask_bookmark(self, row: Mapping[str, Any], children: Any, given: Given) -> list[Any]:
         """The value that the author's bookmark function gives for one row, as a list of one.
@@ -486,7 +440,7 @@ class StreamWriter:
         Raises:
             StreamError: the function failed.
         """
-        keys, error = self._ask_bookmarks([dict(row)], {**given, "children": lambda: children or {}})
+        keys, error = self._ask("bookmark", [dict(row)], {**given, "children": lambda: children or {}})
         if error is not None:
             raise error
         return keys
@@ -525,20 +479,16 @@ class StreamWriter:
     def _intake(self) -> Intake:
         from burler.batch.source_files import Intake
 
-        rows_needed = "its bookmark function looks at the rows" if self.asks_bookmarks else None
+        rows_needed = "its bookmark function looks at the rows" if self._asks_bookmarks else None
         if self.planned.spec.post_transform is not None:
             rows_needed = "a hook is called for its rows"
         config = self._sink.config if self._page.form != "messages" else None
         return Intake(config=config, rows_needed=rows_needed)
 
-    def _pass_files(self, files: Any, given: Given, moment: dt.datetime) -> list[Any]:
+    def _pass_files(self, files: Any, given: Given) -> list[Any]:
         """Write files that go on as they are; gives the bookmark that the author has said for them, which counts as
         that of a row."""
-        stream, version = self.planned.stream, self.versions.now
-        config = self._sink.config
-        dialect = "both" if config is None else config.dialect
-        batches = files.batches(stream, time_extracted=moment, version=version, dialect=dialect)
-        self._page.pass_files(batches, rows=files.count, size=files.size_bytes)
+        self._page.pass_files(files)
         key = self.planned.resume_key or self.planned.replication_key
         if key is None or files.bookmark is msgspec.UNSET:
             return []
@@ -549,23 +499,12 @@ class StreamWriter:
     @property
     def rows(self) -> int:
         """Rows that are out."""
-        return self._page.rows
-
-    @property
-    def bytes(self) -> int:
-        """Bytes that are out."""
-        return self._page.bytes
+        return self.counts.rows
 
     @property
     def room(self) -> int:
         """How many rows may go out yet."""
-        return max(0, self._limit - self._page.rows)
-
-    def count_values(self, *, without: int, newer: int) -> None:
-        """Count rows that have no value of the bookmark's key, and rows beyond the bookmark that the stream began
-        with."""
-        self._without_value += without
-        self._newer += newer
+        return max(0, self._limit - self.rows)
 
     def began(self) -> StreamBegan:
         """What is told of its beginning."""
@@ -578,38 +517,35 @@ class StreamWriter:
             bookmark: in the state, by now.
             counts: what was counted while its source was read.
         """
-        bad = sum(shaper.bad.skipped + shaper.bad.nulled + shaper.unknown.total for shaper in self._shapers)
+        of_rows, bad = self.counts, self._bad
         seen = self.planned.bookmark_key is not None and "passed_files" not in counts  # nobody has, of such files
         return StreamEnded(
             self.planned.tap_stream_id,
             self.planned.stream,
             status,
-            rows=self.rows,
+            rows=of_rows.rows,
             # Rows that were out before are looked at, too.
-            updated=min(self._newer, self.rows) if seen else None,
-            skipped=self._left_out + sum(shaper.bad.skipped for shaper in self._shapers) - self._skipped_before,
-            left_out=self._left_out,
+            updated=min(of_rows.newer, of_rows.rows) if seen else None,
+            skipped=of_rows.left_out + bad.skipped - self._skipped_before,
+            left_out=of_rows.left_out,
             seconds=seconds,
             bookmark_from=self.bookmark_from,
             bookmark_to=bookmark,
-            counts={**counts, "repeated": self._repeated} if self._repeated else counts,
-            remarked=self._without_value + bad,
+            counts={**counts, "repeated": of_rows.repeated} if of_rows.repeated else counts,
+            remarked=of_rows.without_value + bad.skipped + bad.nulled + self._shaper.unknown.total,
             remarks=self._remarks,
         )
 
     def _remarks(self) -> Remarks:
         """Rows that no bookmark can follow, rows that did not fit, fields that no schema knows."""
-        unknown, unfit, bad = Unknown(), Counter[str](), [shaper.bad for shaper in self._shapers]
-        for shaper in self._shapers:
-            unknown.merge(shaper.unknown)
-            unfit.update(shaper.bad.fields)
+        bad, unknown = self._bad, self._shaper.unknown
         return Remarks(
             rows=self.rows,
-            without_key=self._without_value,
+            without_key=self.counts.without_value,
             key=self.planned.resume_key or self.planned.bookmark_key,
-            skipped=sum(one.skipped for one in bad),
-            nulled=sum(one.nulled for one in bad),
-            unfit=unfit,
+            skipped=bad.skipped,
+            nulled=bad.nulled,
+            unfit=dict(bad.fields),
             dropped=unknown.fields,
             further=unknown.further,
         )
@@ -629,6 +565,13 @@ def _without(places: Iterable[int], left_out: Iterable[int]) -> list[int]:
     """The places that are not left out."""
     dropped = set(left_out)
     return [place for place in places if place not in dropped]
+
+
+def _row_or_none(out: Any) -> dict[str, Any] | None:
+    """What a post_transform function gave."""
+    if out is not None and not isinstance(out, dict):
+        raise TypeError(f"it gives the row back, or None to leave it out, not {describe(out)}")
+    return out
 
 
 def _rules(settings: Settings, spec: StreamSpec) -> Rules:
