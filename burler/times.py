@@ -100,6 +100,14 @@ def are_dates(texts: Sequence[str]) -> bool:
     return _are_all(_DATES, texts)
 
 
+def have_one_form(joined: str, width: int) -> bool:
+    """Whether texts of so many characters each, one behind the other, all are like ``2024-01-02T03:04:05Z``, or all so
+    with six digits, if they are date-times at all."""
+    marks = {4: "-", 7: "-", 10: "T", 13: ":", 16: ":", width - 1: "Z"} | ({19: "."} if width == 27 else {})
+    count = len(joined) // max(1, width)
+    return width in (20, 27) and all(joined[place::width] == mark * count for place, mark in marks.items())
+
+
 def may_have_moments(texts: Sequence[str]) -> bool:
     """Whether some of many texts look like date-times. False: none is what ``strict`` takes."""
     return _compiled(_MAY_BE).search("\n".join(texts)) is not None

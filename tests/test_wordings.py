@@ -39,7 +39,7 @@ Row = msgspec.defstruct(
     ],
 )
 def test_msgspec_names_the_place_and_what_is_wrong_there(row, words):
-    """``shape.compile.learn`` and ``shape.json_pages._from_the_row_on`` read these."""
+    """``shape.compile.FastPath`` reads these."""
     for read in (
         lambda: msgspec.convert([row], list[Row]),
         lambda: msgspec.json.decode(json.dumps([row]), type=list[Row]),

@@ -11,8 +11,7 @@ import msgspec
 
 from burler.config.secrets import MASKED, masked, surely_secret
 from burler.http.masking import mask_text
-from burler.log_settings import log_settings, near
-from burler.records.describing import describe
+from burler.log_settings import describe, log_settings, near
 
 THROTTLED = frozenset(
     {

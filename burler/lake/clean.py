@@ -24,7 +24,8 @@ from typing import Any, Literal
 import msgspec
 
 from burler import times
-from burler.records.columns.strict import INT64, NeverClean, Plain, plain_record, record_type
+from burler.records.columns.strict import INT64, NeverClean, record_type
+from burler.records.shape.proof import Plain, plain_record
 from burler.singer.messages import Vouched
 
 _encode_lines = msgspec.json.Encoder(decimal_format="number").encode_lines

@@ -18,9 +18,9 @@ from itertools import islice, repeat
 from typing import Any
 
 from burler.errors import StreamError
+from burler.log_settings import describe
 from burler.pages import PageError, as_page, batches, is_files, is_line, is_passed, misused, size_bytes
 from burler.pipeline.yielded import MAY_CHANGE, Item, Strange, is_row, rows_of, size_of_item, size_of_row, tell_giver
-from burler.records.describing import describe
 from burler.settings import Settings
 
 _STEP_ROWS = 64  # that are gathered without a look at them

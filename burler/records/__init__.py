@@ -3,5 +3,4 @@
 shape      rows to RECORD lines: typed, lossless, a page at a time
 columns    JSON and rows to typed columns, and back
 arrow      Arrow arrays as JSON text, as Python values, as columns of files
-describing what an item is, in the words of an error
 """

@@ -19,7 +19,8 @@ from burler import events
 from burler.config.secrets import mask, masked
 from burler.log_settings import log_settings
 from burler.measures import JOB_DURATION, RECORD_COUNT
-from burler.records.shape.unknown import FURTHER, kept_schema, show
+from burler.records.shape.unknown import FURTHER, kept_schema
+from burler.records.shape.values import show
 from burler.report.stats import RunStats, StreamStats
 from burler.settings import Settings
 from burler.tally import metric

@@ -67,7 +67,7 @@ class Vouched(Protocol):
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """What the rows would be: see ``burler.records.columns.strict``."""
+        """What the rows would be: see ``burler.records.shape.proof``."""
 
     def __call__(self) -> bool:
         """Whether each row is exactly that. To be asked before the page's buffer is reused."""

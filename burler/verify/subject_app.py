@@ -27,7 +27,8 @@ from burler.engine.run.start import calm_collector, run_session
 from burler.engine.session import open_session
 from burler.errors import BurlerError, UnsortedStreamError
 from burler.events import DroppedField, Event, FamilyEnded, Incomplete
-from burler.records.shape.unknown import kept_schema, show
+from burler.records.shape.unknown import kept_schema
+from burler.records.shape.values import show
 from burler.singer.messages import ArrowPage, Message, Records, to_line
 from burler.sinks import Sink, with_batches
 from burler.spec.finding import Findings

@@ -32,7 +32,7 @@ def lines(schema, rows, *, exact=False, **options):
     """(output lines, page, shaper)"""
     shaper = shape.Shaper("s", schema, **options)
     if exact:
-        shaper._compiled = None
+        shaper.fast.compiled = None
     buffer = bytearray()
     page = shaper.shape(rows, buffer, b"<", b">\n")
     return [line[1:-1].decode() for line in bytes(buffer).split(b"\n") if line], page, shaper
@@ -368,7 +368,7 @@ def test_most_plain_schemas_take_the_fast_path():
         {"anyOf": [TIME, {"type": "null"}]}, {"type": "object", "allOf": [{"properties": {"b": INTEGER}}]},
     )  # fmt: skip
     for schema in plain:
-        assert shape.Shaper("s", {"properties": {"a": schema}})._compiled is not None, schema
+        assert shape.Shaper("s", {"properties": {"a": schema}}).fast.compiled is not None, schema
 
 
 @pytest.mark.parametrize("bad", [0, 1, 7, 8, 9, 40, 98, 99])

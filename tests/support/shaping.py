@@ -44,7 +44,7 @@ def _shaped(schema, pages, *, slowly, **options):
     rules = shape.Rules(**{name: options.pop(name) for name in RULES if name in options})
     shaper = shape.Shaper("s", schema, rules=rules, **options)
     if slowly:
-        shaper._compiled = None
+        shaper.fast.compiled = None
     lines, keys, error = [], [], None
     for rows in pages:
         buffer = bytearray(b"kept")

@@ -17,9 +17,9 @@ from burler.engine.family import Partition
 from burler.engine.run.calls import Calls
 from burler.engine.run.failures import Retries, is_retried
 from burler.errors import BurlerError, MessageError, StreamError
+from burler.log_settings import describe
 from burler.logs import short
 from burler.pages import copied
-from burler.records.describing import describe
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,12 +13,12 @@ import msgspec
 
 from burler.errors import BatchError
 from burler.pipeline.repeats import Page, Repeats
-from burler.records.shape.lines import FIRST_ROWS, SPILL_BYTES, Output
+from burler.records.shape.shaper import FIRST_ROWS, SPILL_BYTES, Output, Shaper
 from burler.singer.messages import ArrowPage, Records, Vouched, record_prefix_suffix
 from burler.sinks import Form, Sink
 
 if TYPE_CHECKING:
-    from burler.records.columns.from_structs import RowsDirect
+    from burler.records.columns.from_rows import RowColumns
 
 
 @dataclass(slots=True)
@@ -46,7 +47,7 @@ class PageBuffer(Output):
     Args:
         stream: the name in its messages.
         form: how the sink wants the rows.
-        shape: the schema by which they were shaped.
+        shaper: shapes them.
 
     Attributes:
         counts: of the round that it is in.
@@ -54,12 +55,11 @@ class PageBuffer(Output):
         takes_columns: the page may be given as columns.
     """
 
-    def __init__(self, stream: str, sink: Sink, *, form: Form, shape: Mapping[str, Any]) -> None:
+    def __init__(self, stream: str, sink: Sink, *, form: Form, shaper: Shaper) -> None:
         super().__init__(bytearray(), b"", b"\n")
-        self._stream, self._sink, self._shape = stream, sink, shape
+        self._stream, self._sink, self._shaper = stream, sink, shaper
         self.form = form
         self.repeats: Repeats | None = None
-        self._direct: RowsDirect | None = None
         self.counts = RowCounts()
 
     def begin_part(self, moment: dt.datetime, version: int | None, repeats: Repeats | None) -> None:
@@ -92,7 +92,7 @@ class PageBuffer(Output):
         self.flush()
         self.vouched = None
 
-    @property
+    @functools.cached_property
     def columns(self) -> Any:
         """The columns of the files that the rows go into, as an Arrow schema."""
         return self._sink.columns(self._stream)
@@ -105,15 +105,26 @@ class PageBuffer(Output):
     ) -> int:
         """See ``Output.append``."""
         if self.takes_columns and not further and rows and isinstance(rows[0], msgspec.Struct):
-            if self._direct is None:
-                from burler.records.columns.from_structs import RowsDirect
-
-                self._direct = RowsDirect(self._shape, self.columns)
-            made = self._direct.batch(rows)
+            made = self._from_rows.of_structs(rows)
             if made is not None:
                 self.give(made)
                 return len(rows)
         return super().append(rows, further, vouched)
+
+    def give_rows(self, rows: list[dict[str, Any]]) -> list[Any] | None:
+        """Hand on rows that need no shaping as columns; the values of the key. None: they must be shaped."""
+        made = self._from_rows.of_dicts(rows) if self.takes_columns else None
+        if made is None:
+            return None
+        self.give(made[0])
+        return made[1]
+
+    @functools.cached_property
+    def _from_rows(self) -> RowColumns:
+        from burler.records.columns.from_rows import RowColumns
+
+        shaper = self._shaper
+        return RowColumns(shaper.schema, self.columns, key=shaper.key, checks=shaper.rules.check_constraints)
 
     def give(self, columns: Any) -> None:
         """Hand on a RecordBatch or Table, behind the lines of rows before it."""

@@ -23,14 +23,12 @@ from burler.engine.writer.page_buffer import PageBuffer, RowCounts
 from burler.engine.writer.versions import Versions
 from burler.errors import BadRecordError, BatchError, FileError, StreamError
 from burler.events import Counts, Remarks, Status, StreamBegan, StreamEnded
+from burler.log_settings import describe
 from burler.logs import short
 from burler.pages import JsonPage, PageError
 from burler.pipeline.repeats import Recurring, Repeats, StreamRepeats
 from burler.pipeline.yielded import rows_of
-from burler.records.describing import describe
-from burler.records.shape.exact import Exact
-from burler.records.shape.json_pages import JsonDecoder
-from burler.records.shape.rules import Rules
+from burler.records.shape.bad_rows import Rules
 from burler.records.shape.shaper import ShapedPage, Shaper
 from burler.records.shape.unknown import Unknown
 from burler.settings import Settings
@@ -40,9 +38,7 @@ from burler.sinks import Form, Sink
 
 if TYPE_CHECKING:
     from burler.batch.source_files import Intake
-    from burler.records.arrow.columns import ArrowDirect
-    from burler.records.arrow.lines import ArrowShaper
-    from burler.records.columns.from_dicts import DictsDirect
+    from burler.records.arrow.pages import ArrowPages
 
 Part = Any
 """``list[dict]``, a ``JsonPage``, a RecordBatch or Table of pyarrow, or files that go on as they are."""
@@ -51,7 +47,6 @@ Written = tuple[list[Any], StreamError | None]
 
 _PART_BYTES = 2 * 1024 * 1024  # lines that are made at once of a page of bytes or of Arrow
 _MOST_ROWS = 5000
-_MOST_MISSES = 8  # Arrow pages in a row that could not go as columns
 
 
 class StreamWriter:
@@ -105,8 +100,7 @@ class StreamWriter:
         self._fitter = self._make_shaper(keys_required=False) if self._is_hooked else self._shaper
         self._fitter.bad, self._fitter.exact = self._shaper.bad, self._shaper.exact  # one account for both
         self._bad = self._shaper.bad
-        self._page = PageBuffer(planned.stream, sink, form=form, shape=self._shaper.schema)
-        self._misses = 0
+        self._page = PageBuffer(planned.stream, sink, form=form, shaper=self._shaper)
         self._known: Repeats | None = None  # of the rows that are being written
         self.hook_since: float | None = None
         self._is_open = False
@@ -259,13 +253,8 @@ class StreamWriter:
         """Shape rows as a page: by columns where that surely comes to the same."""
         out = self._page
         out.begin()
-        found = self._dicts.page(rows) if out.takes_columns else None
-        if found is not None:
-            columns, keys = found
-            out.give(columns)
-            page = ShapedPage(columns.num_rows, keys)
-        else:
-            page = self._shaper.shape_to(rows, out)
+        keys = out.give_rows(rows)
+        page = ShapedPage(len(rows), keys) if keys is not None else self._shaper.shape_to(rows, out)
         out.end(page.keys)
         return page
 
@@ -273,16 +262,15 @@ class StreamWriter:
         """JSON in bytes becomes lines without becoming dicts, if it can."""
         if page.records_path is None:
             page = JsonPage(page.data, self.planned.spec.records_path)
-        structs = None if self._by_row else self._json.decode(page)
-        compiled = self._json.compiled if structs is not None else None
-        if structs is None or compiled is None:
+        structs = None if self._by_row else self._shaper.decode(page)
+        if structs is None:
             yield from self._write_as_rows(page, given)
             return
         step = max(1, min(_MOST_ROWS, _PART_BYTES * len(structs) // max(1, len(page.data))))
         for first in range(0, len(structs), step):
             part = structs[first : first + step]
             self._page.begin()
-            done, keys = self._shaper.write(compiled, part, None, self._page)
+            done, keys = self._shaper.write_decoded(part, self._page)
             self._page.end(keys)
             yield keys
             if done < len(part):  # and the rest too: the page is read once more, not once for each part of it
@@ -295,33 +283,23 @@ class StreamWriter:
         """Arrow becomes columns, or lines, without becoming dicts, if it can."""
         out = self._page
         out.begin()
-        if out.takes_columns and not self._by_row and self._misses < _MOST_MISSES:
-            made = self._from_arrow(self._arrow_columns.batch, page)
-            if made is not None:
-                self._misses = 0
-                out.give(made.table)
-                yield made.keys
+        if out.takes_columns and not self._by_row:
+            columns = self._arrow.columns(page, out.columns, self._shaper.unknown)
+            if columns is not None:
+                out.give(columns[0])
+                yield columns[1]
                 return
-            self._misses += 1
         for batch in _batches(page):
             out.begin()
-            made = None if self._by_row else self._from_arrow(self._arrow_lines.lines, batch, out.prefix, out.suffix)
+            unknown = self._shaper.unknown
+            made = None if self._by_row else self._arrow.lines(batch, out.prefix, out.suffix, unknown)
             if made is None:
                 yield from self._write_as_rows(batch, given)
                 continue
-            out.pass_on(bytes(made.data), made.count)  # a lake cuts and searches them
-            out.end(made.keys)
-            yield made.keys
-
-    def _from_arrow(self, make: Callable[..., Any], *args: Any) -> Any:
-        """What is made of a page; None where it becomes rows, of which then nothing is noted."""
-        self._exact.unknown = Unknown(onto=self._shaper.unknown)
-        made = None
-        with contextlib.suppress(RecursionError):  # nested too deep: the way of dicts says so
-            made = make(*args)
-        if made is not None and self._exact.unknown:
-            self._shaper.unknown.merge(self._exact.unknown)
-        return made
+            lines, keys = made
+            out.pass_on(bytes(lines), batch.num_rows)  # a lake cuts and searches them
+            out.end(keys)
+            yield keys
 
     def _write_as_rows(self, page: Any, given: Given, first: int = 0) -> Iterator[list[Any]]:
         """A page of bytes or of Arrow by the way of dicts. What stands before the place where it breaks goes out before
@@ -343,33 +321,11 @@ class StreamWriter:
     # What makes lines or columns of pages; each is imported, and made, once it is needed.
 
     @functools.cached_property
-    def _json(self) -> JsonDecoder:
-        return JsonDecoder(self._shaper.schema, self._shaper.rules)
-
-    @functools.cached_property
-    def _exact(self) -> Exact:
-        return Exact(self._shaper.strictly)
-
-    @functools.cached_property
-    def _arrow_lines(self) -> ArrowShaper:
-        from burler.records.arrow.lines import ArrowShaper
+    def _arrow(self) -> ArrowPages:
+        from burler.records.arrow.pages import ArrowPages
 
         shaper = self._shaper
-        return ArrowShaper(shaper.schema, self._exact, key=shaper.key, rules=shaper.rules)
-
-    @functools.cached_property
-    def _arrow_columns(self) -> ArrowDirect:
-        from burler.records.arrow.columns import ArrowDirect
-
-        shaper = self._shaper
-        return ArrowDirect(shaper.schema, self._page.columns, self._exact, key=shaper.key, rules=shaper.rules)
-
-    @functools.cached_property
-    def _dicts(self) -> DictsDirect:
-        from burler.records.columns.from_dicts import DictsDirect
-
-        shaper, held = self._shaper, self._shaper.rules.check_constraints
-        return DictsDirect(shaper.schema, self._page.columns, key=shaper.key, check_constraints=held)
+        return ArrowPages(shaper.schema, key=shaper.key, rules=shaper.rules)
 
     @functools.cached_property
     def _silent(self) -> Shaper:

@@ -1,9 +1,8 @@
 """Arrow arrays: their values as JSON text, as Python's own, as columns of files.
 
 kernels    JSON text, a column at a time; exact, or ``Unsure``
-types      which kernel writes an Arrow type; types in their plain form
+leaves     scalars: which type goes which way, as text and as a column; types in their plain form
+walk       what is nested, down to the leaves: by plans that are made once
+pages      a stream's pages: plans by its schema; lines, or columns of batch files
 values     Python values that lose nothing
-plan       how a column goes under a node of a schema
-lines      pages to RECORD lines; ``limits``: constraints
-columns    pages as columns of batch files; ``scalars``
 """

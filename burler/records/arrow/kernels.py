@@ -14,7 +14,7 @@ import base64
 import functools
 import itertools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -31,6 +31,22 @@ _HUGE = 1 << 30
 
 class Unsure(Exception):
     """These values have no text that is certain: look at each."""
+
+
+class Tries:
+    """Whether a fast way is worth another try: not once it was in vain for so many pages one behind the other."""
+
+    MOST = 8
+
+    def __init__(self) -> None:
+        self._misses = 0
+
+    def __bool__(self) -> bool:
+        return self._misses < self.MOST
+
+    def ended(self, *, well: bool) -> None:
+        """How it went."""
+        self._misses = 0 if well else self._misses + 1
 
 
 @functools.lru_cache(maxsize=4096)
@@ -233,7 +249,7 @@ def rescaled(array: Any, kind: Any) -> Any:
 
 # ---- dates and times: RFC 3339, UTC, no digit lost ---------------------------------------------------
 
-_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 
 
@@ -261,7 +277,7 @@ def timestamp_parts(array: Any) -> Parts:
     """Timestamps with a zone in UTC with ``Z``; a fraction of six digits, or nine where six lose some, or none."""
     unit = array.type.unit
     counts = array.view(pa.int64())
-    per = _PER_SECOND[unit]
+    per = PER_SECOND[unit]
     check_bounds(counts, FIRST_DAY * 86_400 * per, (LAST_DAY + 1) * 86_400 * per - 1)
     if unit == "ms":
         unit, moments = "us", counts.view(pa.timestamp("ms")).cast(pa.timestamp("us"))
@@ -277,7 +293,7 @@ def time_parts(array: Any) -> Parts:
     """Times of day as Python writes them: six digits of a second or none, nine where six lose some."""
     unit = array.type.unit
     counts = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
-    check_bounds(counts, 0, 86_400 * _PER_SECOND[unit] - 1)
+    check_bounds(counts, 0, 86_400 * PER_SECOND[unit] - 1)
     if unit == "ms":
         unit, array = "us", array.cast(pa.time64("us"))
         counts = array.view(pa.int64())
@@ -288,7 +304,7 @@ def _clock(clock: Any, counts: Any, unit: str) -> Any:
     """``HH:MM:SS`` with as many digits as each value needs. ``counts`` are in ``unit``, of the day or the epoch."""
     if unit == "s":
         return clock.cast(pa.string())
-    whole = _multiples(counts, _PER_SECOND[unit])
+    whole = _multiples(counts, PER_SECOND[unit])
     if pc.all(whole).as_py():
         return _seconds(clock)
     fine = clock.cast(pa.string())
@@ -341,15 +357,14 @@ def _as_given(array: Any, parts: Parts) -> Parts:
 # ---- lists and maps: taken apart, so that what is in them is text of one array, and put together again -----
 
 
-def around_nulls(array: Any, present: Callable[[Any], Parts]) -> Parts:
-    """The text of those that are there, and null where none is: what lies below a null must not be looked at."""
-    if not array.null_count:
-        return present(array)
-    there = array.drop_null()
-    text = join(present(there), len(there))
-    valid = array.is_valid()
-    places = pc.if_else(valid, pc.subtract(pc.cumulative_sum(valid.cast(pa.int32())), 1), pa.nulls(1, pa.int32())[0])
-    return [text.take(places)]
+def offsets(parts: Sequence[Any]) -> Any:
+    """Where each of some lists (or dicts) of Python's begins in the items of all; null where there is none."""
+    nulls = None in parts
+    lengths = (0 if part is None else len(part) for part in parts) if nulls else map(len, parts)
+    begins: list[int | None] = list(itertools.accumulate(lengths, initial=0))
+    if nulls:
+        begins[:-1] = [None if part is None else at for at, part in zip(begins, parts, strict=False)]
+    return pa.array(begins, pa.int32())
 
 
 def flattened(array: Any) -> tuple[Any, Any]:

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+from burler.records.arrow.kernels import PER_SECOND
+
 _OWN_VALUES = ("arrow.uuid", "arrow.bool8")  # extension types whose values pyarrow gives as Python's own
 
 
@@ -138,9 +139,7 @@ def _cut(values: list[Any], lengths: list[int | None], column: Any) -> list[Any]
 def _scalars(column: Any) -> list[Any]:
     kind = column.type
     if pa.types.is_time(kind) and not _within_a_day(column):
-        return [
-            None if one.value is None else _time_text(one.value * 10**9 // _PER_SECOND[kind.unit]) for one in column
-        ]
+        return [None if one.value is None else _time_text(one.value * 10**9 // PER_SECOND[kind.unit]) for one in column]
     if getattr(kind, "unit", None) == "ns":
         return _nanoseconds(column)
     try:
@@ -188,7 +187,7 @@ def _odd(column: Any, i: int) -> Any:
 
 def _timestamp_text(kind: Any) -> Callable[[int], str]:
     """Texts of a timestamp's counts: RFC 3339 in UTC, without ``Z`` if the type has no zone."""
-    per, zone = _PER_SECOND[kind.unit], "Z" if kind.tz else ""
+    per, zone = PER_SECOND[kind.unit], "Z" if kind.tz else ""
 
     def text(count: int) -> str:
         seconds, fraction = divmod(count, per)
@@ -210,7 +209,7 @@ def _far(count: Any, kind: Any) -> str:
 def _within_a_day(column: Any) -> bool:
     """Whether no time is 24:00:00 or later (databases have such), which pyarrow would take for the next day's."""
     bounds = pc.min_max(column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())).as_py()
-    return bounds["min"] is None or (bounds["min"] >= 0 and bounds["max"] < 86_400 * _PER_SECOND[column.type.unit])
+    return bounds["min"] is None or (bounds["min"] >= 0 and bounds["max"] < 86_400 * PER_SECOND[column.type.unit])
 
 
 def _time_text(count: int) -> str:
@@ -226,7 +225,7 @@ def _duration_text(unit: str) -> Callable[[int], str]:
 
     def text(count: int) -> str:
         sign, count = ("-", -count) if count < 0 else ("", count)
-        seconds, fraction = divmod(count, _PER_SECOND[unit])
+        seconds, fraction = divmod(count, PER_SECOND[unit])
         days, seconds = divmod(seconds, 86_400)
         shown = f"{seconds}.{_digits(fraction, unit)}".rstrip("0").rstrip(".") if fraction else f"{seconds}"
         time = f"T{shown}S" if shown != "0" or not days else ""
@@ -237,7 +236,7 @@ def _duration_text(unit: str) -> Callable[[int], str]:
 
 def _digits(fraction: int, unit: str) -> str:
     """A fraction of a second with six digits, or nine if six do not hold it."""
-    nano = fraction * (1_000_000_000 // _PER_SECOND[unit])
+    nano = fraction * (1_000_000_000 // PER_SECOND[unit])
     return f"{nano:09d}" if nano % 1000 else f"{nano // 1000:06d}"
 
 

@@ -20,9 +20,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from burler import times
 from burler.errors import BatchError
 from burler.log_settings import log_settings, near, value
-from burler.records.arrow.kernels import FIRST_DAY, LAST_DAY, Unsure, bytes_of, check_bounds
+from burler.records.arrow.kernels import FIRST_DAY, LAST_DAY, Tries, Unsure, bytes_of, check_bounds, offsets
 from burler.records.columns.arrow import arrow_schema, arrow_type
 from burler.records.columns.exact import Misfit, Path, Report, converter, half_pair
 from burler.records.columns.nodes import record_type
@@ -55,7 +56,6 @@ UNCERTAIN = (Unsure, msgspec.DecodeError, UnicodeDecodeError, OverflowError, Rec
 """What a quick way raises where it can't tell."""
 
 _BLOCK_BYTES = 256 * 1024  # of lines that are taken at once: their parts stay in the processor's cache
-_MOST_MISSES = 8  # blocks in a row for which the quick cut was in vain: then it is given up
 _SHOWN = 80  # characters of a value in an error
 _NULL = msgspec.Raw(b"null")
 _PLAIN: dict[FieldType, Any] = {  # what the decoder reads
@@ -224,7 +224,7 @@ class Splitter:
             for form in (self._typed, self._texts, dict[str, msgspec.Raw])
             if form is not None
         }
-        self._misses = 0
+        self._tries = Tries()
 
     def arrays(self, data: bytes, report: Report, *, lines: bool) -> tuple[list[Any], list[bool] | None]:
         """The columns of the objects in ``data``, and which of the objects are null (None: none is).
@@ -235,7 +235,7 @@ class Splitter:
         Raises:
             Misfit: a value that its column can't hold. msgspec.DecodeError: a line that is no object.
         """
-        if self._typed is not None and self._misses < _MOST_MISSES:
+        if self._typed is not None and self._tries:
             found = Report(Counter(), Counter())
             try:
                 rows, absent = self._decoded(self._typed, data, lines, self._typed)
@@ -244,9 +244,9 @@ class Splitter:
                     for take, make in zip(self._takes, self._typed_columns, strict=True)
                 ]
             except UNCERTAIN:
-                self._misses += 1
+                self._tries.ended(well=False)
             else:
-                self._misses = 0
+                self._tries.ended(well=True)
                 report.add(found)
                 return made, absent
         rows, absent = self._cut(data, lines, report)
@@ -459,7 +459,7 @@ def _list(kind: ListOf, items: Column) -> Column:
     def make(raws: Raws, report: Report) -> Any:
         lists = _lists.decode(_joined(raws))
         inner = list(chain.from_iterable(one for one in lists if one))
-        return pa.ListArray.from_arrays(_offsets(lists), items(inner, report), type=made)
+        return pa.ListArray.from_arrays(offsets(lists), items(inner, report), type=made)
 
     return make
 
@@ -471,19 +471,9 @@ def _map(kind: MapOf, values: Column) -> Column:
         maps = _maps.decode(_joined(raws))
         keys = pa.array(list(chain.from_iterable(one for one in maps if one)), pa.string())
         inner = list(chain.from_iterable(one.values() for one in maps if one))
-        return pa.MapArray.from_arrays(_offsets(maps), keys, values(inner, report), type=made)
+        return pa.MapArray.from_arrays(offsets(maps), keys, values(inner, report), type=made)
 
     return make
-
-
-def _offsets(parts: Sequence[Any]) -> Any:
-    """Where each list begins in the items of all; a null stands for a list that is none."""
-    at = 0
-    offsets: list[int | None] = []
-    for part in parts:
-        offsets.append(None if part is None else at)
-        at += len(part or ())
-    return pa.array([*offsets, at], pa.int32())
 
 
 # ---- date-times and dates --------------------------------------------------------------------------------------------
@@ -492,7 +482,6 @@ def _offsets(parts: Sequence[Any]) -> Any:
 
 _DAY_US = 86_400_000_000
 _FORM = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
-_PLACES = {4: b"-", 7: b"-", 10: b"T", 13: b":", 16: b":", 19: b"."}
 
 
 def moments(texts: Any) -> Any:
@@ -521,11 +510,7 @@ _READ_TIMES: dict[FieldType, Callable[[Any], Any]] = {TIMESTAMP: moments, DATE: 
 
 
 def _as_one(texts: Any) -> bool:
-    """Whether all have the form ``2024-01-02T03:04:05Z``, or that with six digits: looked at place by place, for all
-    of them at once."""
+    """Whether all surely have the same form."""
     width, count = pc.min(pc.binary_length(texts)).as_py(), len(texts) - texts.null_count
-    data = bytes(bytes_of(texts))
-    if width not in (20, 27) or len(data) != width * count:
-        return False
-    places = {**_PLACES, width - 1: b"Z"}
-    return all(data[place::width] == character * count for place, character in places.items())
+    data = bytes_of(texts)
+    return len(data) == width * count and times.have_one_form(str(data, "latin-1"), width)

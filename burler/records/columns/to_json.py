@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -19,24 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from burler.errors import BatchError
-from burler.records.arrow import kernels
-from burler.records.arrow.kernels import (
-    Parts,
-    Unsure,
-    around_nulls,
-    bytes_of,
-    entries,
-    flattened,
-    join,
-    joined_lists,
-    quoted,
-)
-from burler.records.arrow.types import is_binary, is_list, is_text, settled, settled_type
+from burler.records.arrow import kernels, leaves
+from burler.records.arrow.kernels import Parts, Unsure, bytes_of, join, quoted
+from burler.records.arrow.leaves import Leaf, is_binary, is_list, is_text, settled_type
 from burler.records.arrow.values import column_values
+from burler.records.arrow.walk import Field, Lists, Maps, Objects, Plan, Scalars
 from burler.records.columns.nodes import SchemaNode
-
-Text = Callable[[Any], Parts]
-"""Makes the JSON text of an array that ``settled`` has seen; a null in it is ``null``."""
 
 _LARGE = 1 << 30
 _NUMBERS = ("integer", "number")
@@ -58,7 +46,7 @@ class RowText:
 
     def __init__(self, schema: Mapping[str, Any] | None) -> None:
         self._node = SchemaNode(schema)
-        self._text: Text | None = None
+        self._rows: Objects | None = None
 
     def lines(self, batch: pa.RecordBatch) -> bytes:
         """One line a row.
@@ -68,117 +56,67 @@ class RowText:
         """
         if not batch.num_rows:
             return b""
-        if self._text is None:
-            self._text = _fields(list(batch.schema), self._node, "")
-        record = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema)) if batch.num_columns else None
-        parts = self._text(record) if record is not None else ["{}"]
-        return bytes(bytes_of(join([*parts, "\n"], batch.num_rows)))
+        if self._rows is None:
+            self._rows = _objects(list(batch.schema), self._node, "", "")
+        return bytes(bytes_of(join([*self._rows.text_of(batch.column), "\n"], batch.num_rows)))
 
 
-def text_of(kind: pa.DataType, node: SchemaNode, place: str) -> Text:
-    """What makes the text of arrays of a type under a node. ``place`` stands in errors."""
+def _plan(kind: pa.DataType, node: SchemaNode, place: str) -> Plan:
+    """How arrays of a type go under a node. ``place`` stands in errors."""
     kind = settled_type(kind)
-    quick = _quick(kind, node, place)
-
-    def make(array: Any) -> Parts:
-        plain = settled(array)
-        if plain.null_count == len(plain):
-            return ["null"]
-        try:
-            return quick(plain)
-        except (Unsure, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, UnicodeDecodeError):
-            return _by_value(plain, node, place)
-
-    return make
-
-
-def _quick(kind: pa.DataType, node: SchemaNode, place: str) -> Text:
+    by_value = partial(_by_value, node, place)
     if pa.types.is_struct(kind):
-        fields = _fields([kind.field(i) for i in range(kind.num_fields)], node, f"{place}.")
-        return lambda array: around_nulls(array, fields)
+        return _objects(list(kind), node, place, f"{place}.")
     if pa.types.is_map(kind) and is_text(settled_type(kind.key_type)):
-        values = text_of(kind.item_type, node.values, f"{place}.{{}}")
-        return lambda array: around_nulls(array, partial(_map, values))
+        values = _plan(kind.item_type, node.values, f"{place}.{{}}")
+        return Maps(by_value=by_value, values=values, distinct=False)
     if is_list(kind):
-        items = text_of(kind.value_type, node.items, f"{place}.[]")
-        return lambda array: around_nulls(array, partial(_list, items))
-    return _leaf(kind, node)
+        return Lists(by_value=by_value, items=_plan(kind.value_type, node.items, f"{place}.[]"))
+    leaf = _leaf(kind, node)
+    return Scalars(by_value=by_value, leaf=leaf) if leaf is not None else Plan(by_value=by_value)
 
 
-def _fields(given: list[pa.Field], node: SchemaNode, place: str) -> Text:
-    """Objects: what the schema declares, in its order, then the rest. No array given is null."""
+def _objects(given: list[pa.Field], node: SchemaNode, place: str, start: str) -> Objects:
+    """Objects: what the schema declares, in its order, then the rest. ``start``: of the places of fields."""
     places = {field.name: i for i, field in enumerate(given)}
     if len(places) < len(given):
         raise BatchError("two of its columns have one name, and a row has one field of a name")
     declared = node.properties
     names = [*declared, *(name for name in places if name not in declared and not (declared and node.is_closed))]
-    texts = {
-        name: text_of(given[at].type, declared.get(name, _NOTHING), f"{place}{name}")
-        for name, at in places.items()
-        if name in names
-    }
-    heads = {name: _encode(name).decode() + ":" for name in names}
-
-    def present(array: Any) -> Parts:
-        parts: Parts = ["{"]
-        for name, head in heads.items():
-            text = texts[name](array.field(places[name])) if name in texts else ["null"]
-            parts += ["," if len(parts) > 1 else "", head, *text]
-        return [*parts, "}"]
-
-    return present
-
-
-def _list(items: Text, array: Any) -> Parts:
-    flat, offsets = flattened(array)
-    if not len(flat):
-        return ["[]"]
-    return ["[", joined_lists(join(items(flat), len(flat)), offsets), "]"]
-
-
-def _map(values: Text, array: Any) -> Parts:
-    keys, items, offsets = entries(array)
-    if not len(keys):
-        return ["{}"]
-    text = join([*kernels.string_parts(settled(keys)), ":", *values(items)], len(keys))
-    return ["{", joined_lists(text, offsets), "}"]
+    fields = [
+        Field(name, places[name], _plan(given[places[name]].type, declared.get(name, _NOTHING), f"{start}{name}"))
+        if name in places
+        else Field(name)
+        for name in names
+    ]
+    return Objects(by_value=partial(_by_value, node, place), fields=tuple(fields))
 
 
 # ---- scalars -------------------------------------------------------------------------------------
 
 
-def _leaf(kind: pa.DataType, node: SchemaNode) -> Text:
+def _leaf(kind: pa.DataType, node: SchemaNode) -> Leaf | None:
+    """None: each value is looked at."""
     of = pa.types
-    if of.is_null(kind):
-        return lambda array: ["null"]
     if is_text(kind):
-        return kernels.string_parts if node.texts == "text" else _unsure
-    if of.is_boolean(kind) or of.is_integer(kind):
-        return kernels.quoted_cast_parts if node.wants_text else kernels.cast_parts
+        return leaves.STRING if node.texts == "text" else None
+    if of.is_null(kind) or of.is_boolean(kind) or of.is_integer(kind):
+        return leaves.QUOTED if node.wants_text else leaves.PLAIN
     if of.is_decimal(kind):
-        return partial(_decimals, node)
+        return Leaf(partial(_decimals, node))
     if of.is_floating(kind):
-        return partial(_floats, node)
+        return leaves.WHOLE_FLOAT if node.is_whole else Leaf(_quoted_floats) if node.wants_text else leaves.FLOAT
     if of.is_timestamp(kind):
-        return kernels.timestamp_parts
+        return leaves.TIMESTAMP
     if of.is_date(kind):
-        return kernels.date_parts
+        return leaves.DATE
     if of.is_time(kind):
-        return kernels.time_parts
-    if is_binary(kind):
-        return kernels.base64_parts if node.says("contentEncoding", "base64") else _unsure
-    return _unsure
+        return leaves.TIME
+    return leaves.BASE64 if is_binary(kind) and node.says("contentEncoding", "base64") else None
 
 
-def _unsure(array: Any) -> Parts:
-    raise Unsure
-
-
-def _floats(node: SchemaNode, array: Any) -> Parts:
-    if node.is_whole:
-        return kernels.whole_float_parts(array)
-    text = kernels.float_parts(array)
-    return quoted(*text) if node.wants_text else text
+def _quoted_floats(array: Any) -> Parts:
+    return quoted(*kernels.float_parts(array))
 
 
 def _decimals(node: SchemaNode, array: Any) -> Parts:
@@ -193,7 +131,7 @@ def _decimals(node: SchemaNode, array: Any) -> Parts:
 # ---- value by value ------------------------------------------------------------------------------
 
 
-def _by_value(array: Any, node: SchemaNode, place: str) -> Parts:
+def _by_value(node: SchemaNode, place: str, array: Any) -> Parts:
     texts = [b"null" if value is None else _value(value, node, place) for value in column_values(array)]
     if sum(map(len, texts)) > _LARGE:
         return [pa.array(texts, pa.large_binary()).view(pa.large_string())]

@@ -1,4 +1,4 @@
-"""Rows that do not fit: the error for one, and the account of those that were let go."""
+"""Rows that do not fit: the rules for them, the error for one, and the account of those that were let go."""
 
 from __future__ import annotations
 
@@ -6,15 +6,37 @@ import datetime as dt
 import logging
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from burler import times
 from burler.errors import BadRecordError
-from burler.log_settings import log_settings
-from burler.records.describing import describe
-from burler.records.shape.rules import Rules
+from burler.log_settings import describe, log_settings
 from burler.records.shape.values import MISSING, Misfit, not_finite
+from burler.schema.overlay import CONSTRAINTS as CONSTRAINTS
 from burler.words import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How strict shaping is.
+
+    Attributes:
+        on_bad_record: ``"error"`` ends the stream, ``"skip"`` leaves the row out, ``"null"`` its field (or the
+            nearest one around it that may be null).
+        max_bad_records: so many rows may be skipped or have fields set to null; one more ends the stream.
+        on_nan: NaN and infinities have no form in JSON: ``"error"`` makes them bad values, ``"null"`` null.
+        check_constraints: hold values against what the schema says beside their types (``CONSTRAINTS``).
+    """
+
+    on_bad_record: str = "error"
+    max_bad_records: int = 100
+    on_nan: str = "error"
+    check_constraints: bool = True
+
+
+DEFAULT_RULES = Rules()
+
 
 logger = logging.getLogger(__name__)
 

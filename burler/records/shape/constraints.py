@@ -98,7 +98,7 @@ def _bound(holds: Callable[[Decimal, Decimal], bool], exclusive: str = "") -> Ca
 
 def _multiple(value: Any, step: Any, _schema: Mapping[str, Any]) -> bool:
     if type(value) is Decimal and value.is_finite():
-        digits = _digits_of_step(step)
+        digits = digits_of_step(step)
         if digits is not None and -_exponent(value) <= digits:
             return True
     number, unit = _decimal(value), _decimal(step)
@@ -111,7 +111,7 @@ def _multiple(value: Any, step: Any, _schema: Mapping[str, Any]) -> bool:
 
 
 @functools.lru_cache(1024, typed=True)
-def _digits_of_step(step: Any) -> int | None:
+def digits_of_step(step: Any) -> int | None:
     """How many digits behind the point a step of 1, 0.1, 0.01, ... allows; None for any other step."""
     unit = _decimal(step)
     if not unit or unit < 0 or unit.as_tuple().digits != (1,):

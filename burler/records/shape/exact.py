@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from burler.records.shape import constraints
+from burler.records.shape.bad_rows import DEFAULT_RULES, Rules
 from burler.records.shape.form import all_of
-from burler.records.shape.rules import DEFAULT_RULES, Rules
 from burler.records.shape.unknown import Unknown
 from burler.records.shape.values import (
     ANYTHING,
@@ -31,6 +31,7 @@ from burler.records.shape.values import (
     check_name,
     clean_text,
     not_finite,
+    template,
     types_of,
 )
 from burler.regex import compile_pattern
@@ -268,11 +269,6 @@ def tuple_parts(schema: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
     if isinstance(items, list | tuple):
         return items, schema.get("additionalItems", True)
     return (), items
-
-
-def template(path: Path) -> tuple[str | None, ...]:
-    """A path for any item of its arrays: None in place of each number."""
-    return tuple(None if isinstance(part, int) else part for part in path)
 
 
 def _uncast(fitted: Any, value: Any) -> bool:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from burler.records.columns.strict import Plain, plain_record
-from burler.records.shape.compile import Compiled
-from burler.records.shape.tree import Leaf, ObjectNode, column
+from burler.records.columns.nodes import type_names
+from burler.records.shape.compile import Compiled, ObjectNode
+from burler.records.shape.fixes import Leaf, column
 from burler.records.shape.values import DROPPED
 
 _INT64 = (-(2**63), 2**63 - 1)
@@ -27,7 +27,7 @@ _TYPES: dict[str, frozenset[type]] = {
     "number": frozenset({int, float}),
     "date": frozenset({dt.date}),
 }
-_BY_STRUCT = ("text", "truth", "whole", "array")  # whole: within 64 bits, see ``shape.types``
+_BY_STRUCT = ("text", "truth", "whole", "array")  # whole: within 64 bits, see ``compile``
 Test = Callable[[list[Any]], bool]
 
 
@@ -70,7 +70,7 @@ def voucher(compiled: Compiled, schema: Any) -> Voucher | None:
     Args:
         schema: the form of which ``compiled`` was made.
     """
-    kinds = plain_record(schema, left_out=DROPPED)
+    kinds = plain_record(schema)
     tests: list[Test] = []
     times: list[Leaf] = []
     if kinds is None or not _plan(compiled.tree, kinds, lambda structs: structs, tests, times):
@@ -125,3 +125,53 @@ def _typed(reach: Any, attribute: str, kind: Plain) -> Test:
         return True
 
     return test
+
+
+# ---- plain fields: what each holds can be told from a row that was shaped, without its JSON --------------------------
+
+Plain = tuple[Any, ...]
+"""``(kind, nullable)``, of an array ``("array", nullable, items)``, of an object ``("object", nullable, ((name, plain),
+...))``, sorted. Kinds: text, truth, whole, number, time, date. Whoever makes rows and whoever checks lines call the
+same function, each on the schema it goes by; only where both get the same may the one trust the other."""
+
+_NEVER_PLAIN = frozenset(
+    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "dependencies", "dependentSchemas"}
+    | {"prefixItems", "additionalItems", "contentEncoding", "multipleOf"}
+)
+_PLAIN_FORMATS = {"date-time": "time", "date": "date"}
+_PLAIN_KINDS = {"string": "text", "boolean": "truth", "integer": "whole", "number": "number"}
+_IN_ARRAYS = ("text", "truth", "whole")
+
+
+def plain_record(schema: Mapping[str, Any]) -> Plain | None:
+    """What a record holds; None if some field is not plain."""
+    return None if not _NEVER_PLAIN.isdisjoint(schema) else _plain_fields(schema, False)
+
+
+def _plain_fields(schema: Mapping[str, Any], nullable: bool) -> Plain | None:
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return None
+    found = [(name, _plain(node)) for name, node in properties.items() if node is not DROPPED]
+    if not found or any(kind is None for _, kind in found):
+        return None
+    return ("object", nullable, tuple(sorted(found)))
+
+
+def _plain(node: Any) -> Plain | None:
+    if not isinstance(node, Mapping) or "type" not in node or not _NEVER_PLAIN.isdisjoint(node):
+        return None
+    types = type_names(node)
+    nullable = "null" in types
+    types -= {"integer", "null"} if "number" in types else {"null"}
+    if len(types) != 1 or node.get("format") == "singer.decimal":
+        return None
+    (name,) = types
+    if name == "array":
+        items = _plain(node.get("items"))
+        return ("array", nullable, items) if items is not None and items[0] in _IN_ARRAYS else None
+    if name == "object":
+        return None if node.get("additionalProperties", False) is not False else _plain_fields(node, nullable)
+    kind = _PLAIN_FORMATS.get(str(node.get("format"))) if name == "string" else None
+    kind = kind or _PLAIN_KINDS.get(name)
+    return None if kind is None else (kind, nullable)

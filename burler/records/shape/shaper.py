@@ -8,6 +8,8 @@ together).
 from __future__ import annotations
 
 import copy
+import functools
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,20 +18,120 @@ from typing import Any
 import msgspec
 
 from burler.errors import BadRecordError, StreamError
-from burler.records.shape.bad_rows import BadRows
-from burler.records.shape.compile import Compiled, Learned, compile_schema, learn, ordered
+from burler.pages import JsonPage
+from burler.records.shape.bad_rows import DEFAULT_RULES, BadRows, Rules
+from burler.records.shape.compile import Compiled, FastPath, count_unknown, is_name, ordered, repair
 from burler.records.shape.exact import Exact
-from burler.records.shape.fixes import plain
+from burler.records.shape.fixes import Leaf, plain, value_of
 from burler.records.shape.form import shaping_form, with_required
-from burler.records.shape.lines import Output
 from burler.records.shape.proof import Vouch, Voucher, voucher
-from burler.records.shape.raw import value_of
-from burler.records.shape.rules import DEFAULT_RULES, Rules
-from burler.records.shape.tree import Leaf, count_unknown, repair
-from burler.records.shape.types import is_name
 from burler.records.shape.unknown import Unknown
 from burler.records.shape.values import DROPPED, Misfit
 from burler.singer.bookmark_values import KeyValues
+from burler.singer.messages import Vouched
+
+_encoder = msgspec.json.Encoder(decimal_format="number")
+
+SPILL_BYTES = 56 * 1024  # what a pipe holds, nearly
+_CHUNK_BYTES = 32 * 1024  # as much as is encoded at once: it stays in the cache, and in memory that was used before
+_MOST_ROWS = 256
+FIRST_ROWS = 16
+
+
+class Output:
+    """Where lines go: a buffer, and what stands before and after each row. Here they stay in it.
+
+    A buffer that grows to a whole page is memory that was not used before, which costs more than to write the page in
+    parts: whoever hands lines on says from how many bytes on (``most_bytes``), and how (``flush``).
+
+    Args:
+        prefix, suffix: the suffix ends the line.
+
+    Attributes:
+        count: lines in the buffer. vouched: what is known of all rows in it.
+    """
+
+    __slots__ = ("_rows", "buffer", "count", "most_bytes", "prefix", "suffix", "vouched")
+
+    def __init__(self, buffer: bytearray, prefix: bytes, suffix: bytes) -> None:
+        self.buffer = buffer
+        self.prefix = prefix
+        self.suffix = suffix
+        self.count = 0
+        self.vouched: Vouched | None = None
+        self.most_bytes = sys.maxsize
+        self._rows = FIRST_ROWS
+
+    def append(
+        self,
+        rows: list[Any],
+        further: Mapping[int, Mapping[str, Any]] | None = None,
+        vouched: Vouched | None = None,
+    ) -> int:
+        """Append rows; how many have become lines: all, or those before a chunk that holds a value without a form in
+        JSON.
+
+        Args:
+            further: more fields of some rows, by their places in ``rows``.
+            vouched: what is known of the rows.
+        """
+        self.vouched = None if self.count else vouched  # of rows of several pages nothing is said
+        done, size = 0, 1 if further else self._rows
+        while done < len(rows):
+            begun = len(self.buffer)
+            chunk = rows[done : done + size] if done or size < len(rows) else rows
+            try:
+                self._encode(chunk, further.get(done) if further else None)
+            except (TypeError, ValueError, RecursionError):
+                del self.buffer[begun:]
+                return done
+            done += len(chunk)
+            self.count += len(chunk)
+            written = len(self.buffer) - begun
+            if not further:
+                size = self._rows = max(1, min(_MOST_ROWS, _CHUNK_BYTES * len(chunk) // max(1, written)))
+            if len(self.buffer) >= self.most_bytes:
+                self.flush()
+        return done
+
+    def flush(self) -> None:
+        """Hand on what is in the buffer, where somebody takes it."""
+
+    def pass_on(self, lines: bytes, count: int) -> None:
+        """Take lines that were made elsewhere."""
+        self.vouched = None
+        self.buffer += lines
+        self.count += count
+
+    def _encode(self, rows: list[Any], further: Mapping[str, Any] | None) -> None:
+        buffer, prefix = self.buffer, self.prefix
+        buffer += prefix
+        if len(rows) == 1:
+            _encoder.encode_into(rows[0], buffer, -1)
+            if further:
+                _splice(further, buffer)
+            buffer += self.suffix
+            return
+        lines = _encoder.encode_lines(rows)
+        if not prefix and self.suffix == b"\n":
+            buffer += lines
+            return
+        # Text in JSON holds no line end, so that each one here stands behind a row.
+        buffer += lines.replace(b"\n", self.suffix + prefix)
+        if prefix:
+            del buffer[-len(prefix) :]
+
+
+def _splice(fields: Mapping[str, Any], buffer: bytearray) -> None:
+    """Put more fields into the object that the buffer ends with."""
+    empty = buffer.endswith(b"{}")
+    del buffer[-1:]
+    if not empty:
+        buffer += b","
+    buffer += _encoder.encode(fields)[1:]
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
 
 _FEW = 8  # rows that are cheaper to do one by one than to try again
 
@@ -103,9 +205,8 @@ class Shaper:
         protected = (*key_properties, *((key,) if key is not None else ()))
         self.exact = Exact(rules, protected=protected)
         self.strictly = Rules("error", rules.max_bad_records, rules.on_nan, rules.check_constraints)
-        self._learned = Learned()
         self._voucher: tuple[Compiled, Voucher | None] | None = None
-        self._compiled = compile_schema(self.schema, rules, self._learned, raw=False)
+        self.fast = FastPath(self.schema, rules, raw=False)
         properties = self.schema.get("properties") or {}
         free = self.schema.get("additionalProperties") is True and not self.schema.get("patternProperties")
         self._takes_all = free and not any(node is DROPPED or not is_name(name) for name, node in properties.items())
@@ -121,10 +222,10 @@ class Shaper:
 
     def shape_to(self, rows: list[dict[str, Any]], output: Output) -> ShapedPage:
         """Append one line for each row."""
-        structs = self._convert(rows)
+        structs = self.fast.structs(rows)
         if structs is None:
             return self._halve(rows, output)
-        done, keys = self.write(self._now(), structs, rows, output)
+        done, keys = self._write(self.fast, structs, rows, output)
         if done == len(rows):
             return ShapedPage(done, keys)
         return ShapedPage(done, keys).followed_by(self._halve(rows[done:], output))
@@ -135,33 +236,24 @@ class Shaper:
         scratch.unknown = Unknown(onto=self.unknown)
         return scratch
 
-    def _now(self) -> Compiled:
-        assert self._compiled is not None
-        return self._compiled
+    def decode(self, page: JsonPage) -> list[Any] | None:
+        """A page of bytes as structs, for ``write_decoded``; None: it must be read as dicts."""
+        return self._bytes.structs(page)
 
-    def _convert(self, rows: list[dict[str, Any]]) -> list[Any] | None:
-        """The page as structs, once what it shows was learned; None if some row needs the exact path."""
-        while self._compiled is not None:
-            try:
-                return self._compiled.convert(rows)
-            except msgspec.ValidationError as error:
-                if not learn(error, self._compiled, self._learned, raw=False):
-                    return None
-                self._compiled = compile_schema(self.schema, self.rules, self._learned, raw=False)
-            except (TypeError, ValueError, RecursionError):
-                return None
-        return None
+    def write_decoded(self, structs: list[Any], output: Output) -> tuple[int, list[Any]]:
+        """Append the lines of decoded rows: how many, and their replication key values. Where it is not all, some row
+        after them does not fit, and the caller counts (``count``) what is unknown in those that are out."""
+        return self._write(self._bytes, structs, None, output)
 
-    def write(
-        self, compiled: Compiled, structs: list[Any], rows: list[dict[str, Any]] | None, output: Output
+    @functools.cached_property
+    def _bytes(self) -> FastPath:
+        return FastPath(self.schema, self.rules, raw=True)
+
+    def _write(
+        self, path: FastPath, structs: list[Any], rows: list[dict[str, Any]] | None, output: Output
     ) -> tuple[int, list[Any]]:
-        """Append the lines of converted rows: how many, and their replication key values. Where it is not all, some
-        row after them does not fit; what is unknown in the others was not counted.
-
-        Args:
-            rows: what the structs were made of; None if they come from bytes: then the caller counts (``count``) what
-                is unknown in rows that are out, if not all are.
-        """
+        compiled = path.compiled
+        assert compiled is not None  # who made the structs?
         scratch, leaf = self._scratch(), compiled.key_leaf(self.key)
         if leaf is not None:
             leaf.keeps = True
@@ -276,10 +368,10 @@ class Shaper:
 
     def _fit_page(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         """The page in C, or None if some row of it needs the exact path."""
-        structs = self._convert(rows)
-        if structs is None:
+        structs, compiled = self.fast.structs(rows), self.fast.compiled
+        if structs is None or compiled is None:
             return None
-        compiled, scratch = self._now(), self._scratch()
+        scratch = self._scratch()
         try:
             further = self._look_at(compiled, structs, rows, scratch)
             fitted: list[dict[str, Any]] = msgspec.to_builtins(structs, builtin_types=(Decimal,))
@@ -316,7 +408,7 @@ class Shaper:
 
     def _halve(self, rows: list[dict[str, Any]], output: Output) -> ShapedPage:
         """Some row does not fit the fast path: halve the page until only rows near it take the exact path."""
-        if self._compiled is None or len(rows) <= _FEW:
+        if self.fast.compiled is None or len(rows) <= _FEW:
             return self._one_by_one(rows, output)
         middle = len(rows) // 2
         first = self.shape_to(rows[:middle], output)

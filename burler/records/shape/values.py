@@ -25,6 +25,8 @@ DROPPED = object()
 """Stands in the place of a field's schema where the field is known and not wanted (see ``shape.form``)."""
 
 Path = tuple[str | int, ...]
+Template = tuple[str | None, ...]
+"""A path for any row: names, and None for the items of an array."""
 
 _MOST_DIGITS = 4300  # of an integer: Python reads and writes no longer ones
 _LARGEST_EXPONENT = 1000  # beyond it readers refuse the whole line
@@ -49,15 +51,20 @@ class Misfit(Exception):
         self.wants = wants
 
 
-def show(path: Path, *, places: bool = True) -> str:
-    """``address.lines[2].text``; without places ``address.lines[].text``."""
+def show(path: Path | Template) -> str:
+    """``address.lines[2].text``; of a template ``address.lines[].text``."""
     text = ""
     for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]" if places else "[]"
+        if part is None or isinstance(part, int):
+            text += "[]" if part is None else f"[{part}]"
         else:
             text += f".{part}" if text else part
     return text
+
+
+def template(path: Path) -> Template:
+    """A path for any item of its arrays: None in place of each number."""
+    return tuple(None if isinstance(part, int) else part for part in path)
 
 
 def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
