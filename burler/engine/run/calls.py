@@ -83,7 +83,7 @@ class Calls:
         self.of_partitions = Call()
         specs, emits = planned.specs, planned.family.emits
         self.records_paths = {name: {one: specs[one].records_path for one in some} for name, some in emits.items()}
-        self._streams: dict[str, StreamRun] = {}
+        self._streams: dict[str, tuple[StreamRun, Callable[[Any], SourceStates]]] = {}
         self._given = session.given(client=client, state=lambda: self._state_seen, catalog=lambda: catalog)
         self._state = b"{}"
 
@@ -120,15 +120,11 @@ class Calls:
         """``stream`` of a task: of its sync function, of a substream's, of functions that are called for its rows."""
         name = spec.tap_stream_id
         if name not in self._streams:
-            self._streams[name] = self._in_any_task(spec)
-        call = Call(start.bookmark(name, self._first[name]))
-        return in_call(
-            self._streams[name],
-            call,
-            state=start.position(name),
-            partition=partition.values,
-            source_state=self._sources(spec, call, start.sources(name), in_partition=partition.key is not None),
-        )
+            self._streams[name] = self._in_any_task(spec), self._sources(spec)
+        run, sources = self._streams[name]
+        call, source_state = Call(start.bookmark(name, self._first[name])), sources(start.sources(name))
+        source_state.told_by(lambda: call.channel.source_dropped(name))
+        return in_call(run, call, state=start.position(name), partition=partition.values, source_state=source_state)
 
     def _in_any_task(self, spec: StreamSpec) -> StreamRun:
         """What is the same in all of them."""
@@ -207,14 +203,14 @@ class Calls:
 
     # ---- source states -----------------------------------------------------------------------------------
 
-    def _sources(self, spec: StreamSpec, call: Call, saved: Any, *, in_partition: bool) -> SourceStates:
-        """The source states of a stream, or of one of its partitions, as the state has them (``saved``)."""
+    def _sources(self, spec: StreamSpec) -> Callable[[Any], SourceStates]:
+        """What makes the source states of a stream, or of one of its partitions, as the state has them."""
         name = spec.tap_stream_id
         planned = self.planned.by_name.get(name)
-        parts_of_a_table = in_partition and planned is not None and planned.versions
-        found = SourceStates(
+        parts_of_a_table = self.planned.spec.partitions is not None and planned is not None and planned.versions
+        return functools.partial(
+            SourceStates,
             name,
-            saved,
             schema=lambda: self._digest,
             automatic=spec.source_state,
             ignored=self._ignores_sources,
@@ -225,8 +221,6 @@ class Calls:
                 else None
             ),
         )
-        found.told_by(lambda: call.channel.source_dropped(name))
-        return found
 
     @functools.cached_property
     def _digest(self) -> str:
