@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from burler.engine.command.discovery import flags_of
+from burler.engine.command.tap_process import flags_of
 from burler.spec.finding import Findings
 from burler.spec.limits import Limits
 from burler.verify.behaviour_config import check_config

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from burler.engine.command.discovery import split_catalog
+from burler.engine.command.tap_process import split_catalog
 from burler.spec.finding import Findings
 from burler.verify.program import Ended, Program
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from burler.engine.command.catalogs import legacy, names_of, nothing_selected
+from burler.engine.command.catalogs import legacy, names_of, without
 from burler.verify.behaviour_fields import check_fields
 from burler.verify.behaviour_seen import Seen
 from burler.verify.behaviour_states import STATES, as_of
@@ -58,7 +58,7 @@ def _check_properties(trial: Trial) -> None:
 def _check_nothing_selected(trial: Trial) -> None:
     if not trial.wants_any("P602", "P621"):
         return
-    given = trial.given(nothing_selected(trial.catalog))
+    given = trial.given(without(trial.catalog))
     # Without a state: from one there may be nothing new to send, selected or not.
     run = trial.run("run with nothing selected", given=given, to_the_end=False)
     always = names_of(trial.catalog, automatic=True)

@@ -10,9 +10,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from burler.config.secrets import spellings
-from burler.engine.command.discovery import HELP_SECONDS, MOST_CATALOG, MOST_HELP
 from burler.engine.command.tap_command import TapCommand, config_places
-from burler.engine.command.tap_process import CATALOG, PROPERTIES, STATE, TapProcess
+from burler.engine.command.tap_process import (
+    CATALOG,
+    HELP_SECONDS,
+    MOST_CATALOG,
+    MOST_HELP,
+    PROPERTIES,
+    STATE,
+    TapProcess,
+)
 
 Sigterm = Literal["ignored", "handled", "default", ""]
 """What a process does with SIGTERM; "" where nobody knows."""

@@ -21,7 +21,7 @@ from burler.context import running
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.engine.catalog.discovery import discover_app
-from burler.engine.command.discovery import flags_of
+from burler.engine.command.tap_process import flags_of
 from burler.engine.run.signals import Stopper
 from burler.engine.run.start import calm_collector, run_session
 from burler.engine.session import open_session

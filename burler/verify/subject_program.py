@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from burler.engine.command.catalogs import legacy, names_of
-from burler.engine.command.discovery import flags_of
+from burler.engine.command.tap_process import flags_of
 from burler.spec.finding import Findings
 from burler.spec.messages import MessageCheck
 from burler.spec.table import RULES

@@ -45,7 +45,7 @@ def only(catalog: Any, stream: str, wanted: Mapping[tuple[str, ...], bool]) -> A
     Args:
         stream: by its ``tap_stream_id``. wanted: breadcrumb -> whether that field of it is to come.
     """
-    changed = nothing_selected(catalog)
+    changed = without(catalog)
     for item in _items(changed):
         if (item.get("tap_stream_id") or item.get("stream")) != stream:
             continue
@@ -68,17 +68,8 @@ def only(catalog: Any, stream: str, wanted: Mapping[tuple[str, ...], bool]) -> A
     return changed
 
 
-def nothing_selected(catalog: Any) -> Any:
-    """No stream is wanted."""
-    return _without(catalog, None)
-
-
-def without(catalog: Any, streams: Collection[str]) -> Any:
-    """Some streams deselected; they may be named as in messages or as in states."""
-    return _without(catalog, streams)
-
-
-def _without(catalog: Any, streams: Collection[str] | None) -> Any:
+def without(catalog: Any, streams: Collection[str] | None = None) -> Any:
+    """Some streams deselected, or all; they may be named as in messages or as in states."""
     changed = _copy(catalog)
     for item in _items(changed):
         if streams is None or not _names(item).isdisjoint(streams):

@@ -16,11 +16,11 @@ from burler.engine.run.partitions import Partitions, PartitionsFunction
 from burler.engine.run.run import Run
 from burler.engine.run.signals import Reason, StopToken
 from burler.engine.run.task import Task
-from burler.engine.tail.memory import Memory, recurring
 from burler.engine.writer.writer import StreamWriter, UnseenKey
 from burler.errors import StreamError
 from burler.events import FamilyBegan, FamilyEnded, Incomplete, Status, StreamEnded
 from burler.logs import short
+from burler.pipeline.repeats import Recurring
 from burler.singer import state as st
 from burler.singer.metadata import FULL_TABLE
 
@@ -37,6 +37,27 @@ class Giving(Protocol):
 
     def abandon(self) -> None:
         """What they have given goes out; nothing after that counts."""
+
+
+class Memory:
+    """What a tail remembers of a family from one round to the next, of its sync and tail functions together: what is
+    dear to make, and the rows that may come again.
+
+    Attributes:
+        since: rows, pages and the moment of the last STATE that the stream's strategy has asked for.
+        writers: by stream; they hold the shapers, and what went out.
+        rounds: how many have begun.
+    """
+
+    def __init__(self, now: float) -> None:
+        self.since = 0, 0, now
+        self.writers: dict[str, StreamWriter] = {}
+        self.rounds = 0
+
+    def forget(self) -> None:
+        """All rows are wanted once more."""
+        for writer in self.writers.values():
+            writer.repeats.forget()
 
 
 class Job:
@@ -60,7 +81,7 @@ class Job:
         self.run = run
         self.memory = memory
         if memory is not None:
-            memory.begin_round()
+            memory.rounds += 1
         self.stop = stop
         self.pushes = planned.pushes
         self.status: Status = "unfinished"
@@ -121,7 +142,7 @@ class Job:
                 settings=run.settings,
                 limit=run.limit,
             )
-        again = recurring(self.planned, name) if self.memory is not None else None
+        again = _recurring(self.planned, name) if self.memory is not None else None
         known[name].begin_round(stream, self.saved, again)
         return known[name]
 
@@ -452,3 +473,24 @@ class Job:
         self.save()
         if not (between and run.ledger.puts_off()):
             run.say_state()
+
+
+def _recurring(run: PlannedRun, name: str) -> Recurring | None:
+    """Which rows of a stream may come again. None: those of a full table are all wanted, and of a source that gives
+    only what lies behind the bookmark none do."""
+    planned, root, family = run.by_name[name], run.by_name.get(run.root), run.family
+    spec = planned.spec
+    if run.pushes and not planned.key_properties:
+        return None  # two equal messages are two
+    if planned.versions or (root is not None and root.versions):
+        return None
+    if not planned.key_properties and (name != family.root or spec.bookmark is not None):
+        return None  # equal rows may be two: of two parents
+    if name != family.root:
+        return "all" if any(family.keys[one] is not None for one in family.above[name]) else None
+    if planned.bookmark_key is None or (spec.resume == "exclusive" and spec.lookback is None and not spec.signpost):
+        return None
+    made = spec.bookmark is not None or spec.post_transform is not None
+    # Where a key may come twice in one reading, newest first, or in two partitions, all of them must be known.
+    anywhere = planned.key_properties and (planned.order != "asc" or spec.partitions is not None)
+    return "all" if made or anywhere or spec.lookback is not None or spec.signpost else "top"

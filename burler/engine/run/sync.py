@@ -17,11 +17,10 @@ from typing import Any
 
 from burler.clock import Ticker
 from burler.engine.catalog.plan import PlannedRun
-from burler.engine.run.job import Job
+from burler.engine.run.job import Job, Memory
 from burler.engine.run.run import FATAL, Run
 from burler.engine.run.signals import Reason, Stopper, StopToken, Undisturbed, stopper_here
 from burler.engine.run.worker import Worker
-from burler.engine.tail.memory import Memory
 from burler.events import Failed, Status
 from burler.pages import copied
 

@@ -4,5 +4,4 @@ What to open for what:
 
     schedule    what is read and when: sources, intervals, what follows from how a round went, how a SIGHUP waits
     tail        one client's time: threads that poll, push and listen; the next one at a SIGHUP; discovery meanwhile
-    memory      what is known of a family from one round to the next
 """

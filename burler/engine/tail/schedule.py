@@ -17,7 +17,7 @@ from typing import Literal
 from burler import logs
 from burler.declare.strategies import Manual
 from burler.engine.catalog.plan import PlannedRun, PlannedStream
-from burler.engine.tail.memory import Memory
+from burler.engine.run.job import Memory
 from burler.errors import BurlerError
 from burler.events import TailFamily, TailPlanned
 from burler.settings import Settings

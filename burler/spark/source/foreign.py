@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from burler.engine.command.catalogs import only
-from burler.engine.command.discovery import discover, flags_of
 from burler.engine.command.tap_command import TapCommand
-from burler.engine.command.tap_process import CATALOG, CONFIG, PROPERTIES, STATE, TapProcess
+from burler.engine.command.tap_process import CATALOG, CONFIG, PROPERTIES, STATE, TapProcess, discover, flags_of
 from burler.errors import CatalogError, DeclarationError
 from burler.schema.refs import resolve_refs
 from burler.singer import metadata as md
