@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 INTERVAL = "new-record-polling-interval-ms"
 AGE = "max-full-table-age-seconds"
 
-_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 300.0  # after failures
+_LONGEST_WAIT_SECONDS = 300.0  # after failures
 _MOST_OFTEN_SECONDS = 0.1  # between the beginnings of two polls of a stream that is woken again and again
 _SECONDS, _LONGEST_SECONDS = 60.0, 3600.0  # of one wait: for nothing, and for what is due
 
@@ -56,26 +56,19 @@ def check_metadata(planned: PlannedStream) -> None:
     Raises:
         CatalogError: a value that is no number of the right kind.
     """
-    name = planned.tap_stream_id
-    for crumb, values in planned.metadata.items():
-        for key in (INTERVAL, AGE):
-            if crumb and key in values:
-                logger.warning(
-                    "stream '%s': metadata '%s' of a field has no effect; it belongs to the breadcrumb []", name, key
-                )
-    said = [key for key in (INTERVAL, AGE) if planned.told(key) is not None]
-    leader = planned.spec.root or planned.spec.emitted_by
-    if said and leader and leader != name:
-        logger.warning(
-            "stream '%s': metadata '%s' has no effect: it is read with stream '%s'; write it there",
-            name,
-            "' and '".join(said),
-            leader,
-        )
-    elif AGE in said and planned.replication_method != FULL_TABLE:
-        logger.warning(
-            "stream '%s': metadata '%s' has no effect: its method is %s", name, AGE, planned.replication_method
-        )
+    name, leader = planned.tap_stream_id, planned.spec.root or planned.spec.emitted_by
+    for key in (INTERVAL, AGE):
+        why = ""
+        if any(crumb and key in values for crumb, values in planned.metadata.items()):
+            why = "of a field has no effect; it belongs to the breadcrumb []"
+        if planned.told(key) is None:
+            pass
+        elif leader and leader != name:
+            why = f"has no effect: it is read with stream '{leader}'; write it there"
+        elif key == AGE and planned.replication_method != FULL_TABLE:
+            why = f"has no effect: its method is {planned.replication_method}"
+        if why:
+            logger.warning("stream '%s': metadata '%s' %s", name, key, why)
 
 
 @dataclass(slots=True)
@@ -102,19 +95,13 @@ class Tries:
         self.failures, self.error, self.began_anew = 0, None, False
         return recovered
 
-    def failed(self, error: BaseException) -> float | None:
-        """Seconds until the next try, with full jitter; None where there is none: it has failed for good."""
+    def failed(self, error: BaseException) -> bool:
+        """One more failure, and a wait with full jitter. False: it is one too many, and there is no next try."""
         self.failures += 1
         self.error = error
+        self.wait = random.random() * min(_LONGEST_WAIT_SECONDS, 2.0 ** min(self.failures - 1, 20))
         most = self.settings.tail_max_retries
-        if not self.settings.tail_retry or (most is not None and self.failures > most):
-            return None
-        self.wait = self.wait_seconds()
-        return self.wait
-
-    def wait_seconds(self) -> float:
-        """A wait after so many failures, with full jitter."""
-        return random.random() * min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** min(self.failures - 1, 20))
+        return self.settings.tail_retry and (most is None or self.failures <= most)
 
 
 class Source:
@@ -295,8 +282,8 @@ class Schedule:
         """A round failed: its stream waits alone; or it forgets its bookmark, once, and begins anew; or it has failed
         for good."""
         tries, most = source.tries, self._settings.tail_max_rounds
-        wait = tries.failed(error)
-        if wait is None and self._settings.tail_full_table_on_failure and not tries.began_anew:
+        again = tries.failed(error)
+        if not again and self._settings.tail_full_table_on_failure and not tries.began_anew:
             tries.failures, tries.began_anew = 0, True
             logger.warning(
                 "stream '%s': failed too often; it forgets its bookmark and begins anew (tail_full_table_on_failure)",
@@ -306,16 +293,21 @@ class Schedule:
             source.due = now
             return "forgets"
         told = _told(source.name, error)
-        if wait is None:
+        if not again:
             tries.for_good, source.due = True, None
             logger.critical(
                 "stream '%s': has failed for good, after %d failures in a row: %s", source.name, tries.failures, told
             )
             return "given up"
-        source.due = None if source.gone or (most is not None and source.rounds >= most) else now + wait
+        source.due = None if source.gone or (most is not None and source.rounds >= most) else now + tries.wait
         of = "" if self._settings.tail_max_retries is None else f" of {self._settings.tail_max_retries}"
         logger.warning(
-            "stream '%s': failure %d%s in a row, tried again in %.1f s: %s", source.name, tries.failures, of, wait, told
+            "stream '%s': failure %d%s in a row, tried again in %.1f s: %s",
+            source.name,
+            tries.failures,
+            of,
+            tries.wait,
+            told,
         )
         return "waits"
 

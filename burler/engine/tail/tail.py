@@ -388,7 +388,7 @@ class Tail:
                 if self._stop.reason:
                     return
                 tries.failed(error)
-                wait, what = tries.wait_seconds(), "its wake function failed; it is polled all the same"
+                wait, what = tries.wait, "its wake function failed; it is polled all the same"
                 told = logs.short(error)
                 logger.warning("stream '%s': %s, and listened to again in %.1f s: %s", source.name, what, wait, told)
             self._pause(wait)
