@@ -142,6 +142,11 @@ class Source:
         self.age_seconds = _first(own.told(AGE), spec.max_full_table_age_seconds, settings.max_full_table_age_seconds)
 
     @property
+    def goes_on(self) -> bool:
+        """Whether it is read any more."""
+        return self.due is not None and not self.gone
+
+    @property
     def pushes(self) -> bool:
         """Whether it has a tail function."""
         return self.planned.spec.tail is not None
@@ -195,14 +200,15 @@ class Schedule:
 
     # ---- what is next: ``busy`` are the sources that somebody is at ----------------------------------------
 
-    def take(self, now: float, busy: set[Source]) -> Source | None:
-        """Of those that are due the one that has been so for longest: none waits behind others for ever. It is
-        busy then."""
-        source = self._next(busy)
+    def take(self, now: float, busy: set[Source], own: Source | None = None) -> Source | None:
+        """Of those that are due the one that has been so for longest: none waits behind others for ever; ``own``: it
+        or none. It is busy then."""
+        source = own or self._next(busy)
         if source is None or source.due is None or source.due > now:
             return None
         late_seconds = now - max(source.due, self._anew)
-        if not self._told_late and self._settings.workers == 1 and late_seconds > max(60, 2 * source.interval_seconds):
+        one_by_one = own is None and self._settings.workers == 1
+        if not self._told_late and one_by_one and late_seconds > max(60, 2 * source.interval_seconds):
             self._told_late = True
             logger.warning(
                 "stream '%s': is polled %.0f s late, since other streams took so long; 'workers' polls several streams "
@@ -219,9 +225,9 @@ class Schedule:
         waiting = [one for one in self.sources.values() if one.due is not None and one not in busy and not one.pushes]
         return min(waiting, key=lambda source: source.due or 0.0, default=None)
 
-    def seconds_until_due(self, now: float, busy: Collection[Source]) -> float:
+    def seconds_until_due(self, now: float, busy: Collection[Source], own: Source | None = None) -> float:
         """How long there is nothing to do."""
-        source, moments = self._next(busy), [self._discover_at] if self._discover_at < math.inf else []
+        source, moments = own or self._next(busy), [self._discover_at] if self._discover_at < math.inf else []
         if source is not None and source.due is not None:
             moments.append(source.due)
         return min(max(0.0, min(moments) - now), _LONGEST_SECONDS) if moments else _SECONDS
@@ -270,7 +276,7 @@ class Schedule:
         if source.gone:
             return None
         if most is not None and source.rounds >= most:
-            return None if polled else now  # the thread of one that pushes sees to it
+            return None
         if source.full and polled and not source.told:
             asked = math.inf if source.planned.spec.wake is not None else None
             return asked if source.age_seconds is None else max(now, began + source.age_seconds)

@@ -205,10 +205,10 @@ class Tail:
             self._rediscover()
         sources = list(self._schedule.sources.values())
         loops: list[Callable[[], None]] = [
-            partial(self._push, one) for one in sources if one.pushes and not one.tries.for_good
+            partial(self._serve, one) for one in sources if one.pushes and not one.tries.for_good
         ]
         if any(not one.pushes for one in sources) or self._settings.tail_rediscover_seconds is not None:
-            loops += [self._poll] * self._settings.workers
+            loops += [self._serve] * self._settings.workers
         for source in sources:
             self._listen_to(source)
         for loop in loops[1:]:
@@ -228,58 +228,53 @@ class Tail:
         self._stop.stop(Reason.LEFT_BEHIND)
         return left
 
-    # ---- streams that are polled -----------------------------------------------------------------------
+    # ---- what is due -----------------------------------------------------------------------------------
 
-    def _poll(self) -> None:
-        """Take what is due first, again and again."""
-        while not self._stop.reason:
-            if self._schedule.takes_discovery(self._now()):
+    def _serve(self, own: Source | None = None) -> None:
+        """Read what is due first, again and again, of all that are polled; or ``own``, which pushes, in a thread of its
+        own."""
+        while not self._stop.reason and (own is None or own.goes_on):
+            if own is None and self._schedule.takes_discovery(self._now()):
                 for new in self._rediscover():
                     self._listen_to(new)
                     if new.pushes:
-                        self._crew.start(partial(self._push, new))
-            elif (source := self._take()) is not None:
+                        self._crew.start(partial(self._serve, new))
+            elif (source := self._take(own)) is not None:
                 try:
-                    self._round(source, source.planned)
+                    self._read(source)
                 finally:
                     with self._run.changed:
                         self._busy.discard(source)
                         self._run.changed.notify_all()
+        if self._schedule.is_over(self._busy):
+            self._run.stopper.end()
 
-    def _take(self) -> Source | None:
+    def _take(self, own: Source | None) -> Source | None:
         """The source that is due; None once something has changed, or it may be."""
         run, schedule = self._run, self._schedule
         with run.changed:
             now = self._now()
-            source = schedule.take(now, self._busy)
+            source = schedule.take(now, self._busy, own)
             if source is None and schedule.is_over(self._busy):
                 if self._settings.tail_max_rounds is None:
                     logger.warning("tail: no stream is to be read any more, so the run ends")
                 run.stopper.end()
             elif source is None and not self._stop.reason:
-                run.clock.wait(run.changed, schedule.seconds_until_due(now, self._busy))
+                run.clock.wait(run.changed, schedule.seconds_until_due(now, self._busy, own))
             return source
 
-    # ---- streams that push -----------------------------------------------------------------------------
-
-    def _push(self, source: Source) -> None:
-        """Batch first, then stream, again and again: whenever the connection is lost, the batch catches up."""
-        run, most = self._run, self._settings.tail_max_rounds
-        while not self._stop.reason and source.due is not None and not source.gone:
-            run.pause(source.due - self._now(), lambda: bool(self._stop.reason))
-            if self._stop.reason or source.gone:
-                return
-            source.rounds += 1
-            spec = source.planned.spec
-            good = spec.sync is None or spec.overlap or self._round(source, source.planned)
-            if good and not self._stop.reason and not source.gone:
-                self._round(source, source.planned.pushing)
-            if most is not None and source.rounds >= most:
-                source.due = None
-        with run.changed:
-            if self._schedule.is_over(self._busy):
-                run.stopper.end()
-            run.changed.notify_all()
+    def _read(self, source: Source) -> None:
+        """What is due of a source. Where it pushes: batch first, then stream; whenever the connection is lost, the
+        batch catches up."""
+        if not source.pushes:
+            self._round(source, source.planned)
+            return
+        spec, most = source.planned.spec, self._settings.tail_max_rounds
+        good = spec.sync is None or spec.overlap or self._round(source, source.planned)
+        if good and not self._stop.reason and source.goes_on:
+            self._round(source, source.planned.pushing)
+        if most is not None and source.rounds >= most:
+            source.due = None
 
     # ---- one round -------------------------------------------------------------------------------------
 
