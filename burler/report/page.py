@@ -131,17 +131,15 @@ def _counts(report: dict[str, Any]) -> str:
         return ""
     rows = [
         f"<tr>{cell(one_line(one['stream']), 'text')}"
-        f"{''.join(_count(one['counts'].get(name)) for name in columns)}</tr>"
+        f"{''.join(_count(one['counts'].get(name, 0)) for name in columns)}</tr>"
         for one in streams
     ]
     headers = [("stream", "text"), *((one_line(name.replace("_", " ")), "number") for name in columns)]
     return f"<h2>Asked of the source</h2>\n{table(headers, rows)}"
 
 
-def _count(count: int | dict[str, int] | None) -> str:
+def _count(count: int | dict[str, int]) -> str:
     """A number, with its reasons below it."""
-    if count is None:
-        return cell("", "number")
     total, reasons = total_of(count)
     return cell(f"{total:,}{reasons and f'<small>{one_line(reasons, 600)}</small>'}", "number", total)
 

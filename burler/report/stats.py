@@ -31,7 +31,6 @@ TEXT = 300
 """Characters of a place, or of a bookmark that is text."""
 
 _FEWEST = 4  # points that stay, however many streams there are
-_TEXT = 200  # characters of a bookmark in a point
 _SHORTEST_STEP = 0.001  # seconds; a clock that stands still must not make points for ever
 _RATE_SECONDS = 30.0  # rows/s is a mean that forgets what is much older than this
 _BUSY = {"poll": "polling", "full": "reading", "push": "connected"}
@@ -308,7 +307,7 @@ class RunStats:
 
 def point_of(row: StreamStats, seconds: float) -> Point:
     """A stream as it stands."""
-    return seconds, row.rows, row.bookmark[:_TEXT] if isinstance(row.bookmark, str) else row.bookmark
+    return seconds, row.rows, row.bookmark[:TEXT] if isinstance(row.bookmark, str) else row.bookmark
 
 
 def moment_of(bookmark: Any) -> dt.datetime | None:

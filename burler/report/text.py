@@ -180,8 +180,7 @@ def _live_row(one: StreamStats, clock: Clock) -> dict[str, str]:
 
 def _rate(rows_per_second: float) -> str:
     """Rows a second: ``0.25``, ``1.2``, ``1,200``."""
-    digits = 0 if rows_per_second >= 9.95 or not rows_per_second else 1 if rows_per_second >= 0.95 else 2
-    return f"{rows_per_second:,.{digits}f}"
+    return f"{rows_per_second:,.0f}" if rows_per_second >= 9.95 else f"{rows_per_second:.2g}"
 
 
 def _length(begin: float | None, end: float | None) -> str:

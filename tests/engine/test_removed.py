@@ -6,6 +6,7 @@ import copy
 import json
 import logging
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,7 @@ def said_of(caplog: pytest.LogCaptureFixture, *rows: dict[str, Any], **schema: A
 def test_examples_are_short_and_keep_to_their_line(caplog: pytest.LogCaptureFixture):
     strange = "bad\nname\x85" + "n" * 500
     row = {"long": "x" * 500, "lines": "a\nCRITICAL b\x1b[2J", "wide": "\u4e16" * 60, strange: [{"k": "v" * 100}]}
+    row |= {"bytes": b"ab", "great": Decimal("1e999"), "deep": {"b": {"c": {"d": 1}}}}
     fields, schema = said_of(caplog, {"id": 1, **row})
     assert fields.isprintable() and schema.isprintable()
     assert set(json.loads(schema.partition("): ")[2])["properties"]) == set(row)
@@ -147,8 +149,6 @@ def test_many_fields_are_named_by_their_number(caplog: pytest.LogCaptureFixture)
         f"stream 'contacts': merged into its schema, this keeps {count} of the 990 fields (from samples; "
         "BURLER_LOG_LEVEL=DEBUG shows all"
     )
-    fields, _ = said_of(caplog, {"id": 1, **{f"field_{i}": i for i in range(1100)}})
-    assert fields.endswith(", and 980 more, (further fields) (100 times)")
 
 
 def test_a_long_schema_is_whole_in_the_debug_log(caplog: pytest.LogCaptureFixture):

@@ -88,20 +88,6 @@ def test_a_plain_run_says_what_it_always_said(tap: burler.Tap, clock: FakeClock,
     assert points(caplog) == [("rows", 3)]
 
 
-def test_the_report_adds_up_rounds_and_what_was_out_already(tap: burler.Tap, tmp_path: Path):
-    counting(tap)
-    (one,) = report_of(tap, tmp_path, 5)["streams"]
-    assert {key: one[key] for key in ("rounds", "rows", "updated", "status", "bookmark_from", "bookmark_to")} == {
-        "rounds": 5,
-        "rows": 11,
-        "updated": 11,
-        "status": "succeeded",
-        "bookmark_from": None,
-        "bookmark_to": 11,
-    }
-    assert one["counts"] == {"repeated": 4}
-
-
 def test_the_watch_knows_the_bookmark_that_a_stream_without_order_ends_at(
     tap: burler.Tap, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ):
