@@ -117,9 +117,7 @@ class StreamEnded(msgspec.Struct, frozen=True):
     updated: int | None
     skipped: int
     left_out: int
-    seconds: float
-    bookmark_from: Any
-    bookmark_to: Any
+    bookmark: Any
     counts: Counts
     remarked: int
     remarks: Callable[[], Remarks]

@@ -182,7 +182,7 @@ class RunStats:
                         self._stream_began(began)
                 case events.FamilyEnded():
                     for ended in event.streams:
-                        self._stream_ended(ended)
+                        self._stream_ended(ended, event.seconds)
                 case events.Failed():
                     row, found = self._row(event.stream), described(event.error, event.stream)
                     row.errors, row.status = row.errors + 1, "failed"
@@ -230,10 +230,11 @@ class RunStats:
         row.doing, row.next_at = _BUSY[row.kind], None
         if not row.begun:
             row.begun, row.first_at = True, self.clock.monotonic()
+            row.at = row.first_at
             row.method, row.bookmark_from, row.bookmark = began.method, began.bookmark, began.bookmark
             if self._points:
-                row.points, row.point_at = [], row.first_at
-                self._point(row, row.first_at)
+                row.points, row.point_at = [], row.at
+                self._point(row)
 
     def _page(self, page: events.Page) -> None:
         row = self._row(page.stream)
@@ -242,32 +243,30 @@ class RunStats:
         row.came(page.rows)
         if row.kind == "push":
             row.polled_at = self.clock.now().timestamp()
-        self._point(row, row.at)
+        self._point(row)
 
-    def _point(self, row: StreamStats, at: float) -> None:
+    def _point(self, row: StreamStats) -> None:
         """A point of its plot, where one is due."""
-        if row.points is not None and at >= row.point_at:
-            row.points.append(point_of(row, at - self.zero))
+        if row.points is not None and row.at >= row.point_at:
+            row.points.append(point_of(row, row.at - self.zero))
             most = max(min(self._points, TOTAL_POINTS // len(self._streams)), _FEWEST)
             if len(row.points) >= most:
                 row.thin(most)
-            row.point_at = at + row.step
+            row.point_at = row.at + row.step
 
-    def _stream_ended(self, ended: events.StreamEnded) -> None:
+    def _stream_ended(self, ended: events.StreamEnded, seconds: float) -> None:
         row = self._row(ended.stream)
         row.came(ended.rows)
         row.rounds, row.status, row.over = row.rounds + 1, ended.status, True
-        row.skipped, row.seconds = row.skipped + ended.skipped, (row.seconds or 0.0) + ended.seconds
+        row.skipped, row.seconds = row.skipped + ended.skipped, (row.seconds or 0.0) + seconds
         if ended.updated is not None:
             row.updated = (row.updated or 0) + ended.updated
         for name, count in ended.counts.items():
             for reason, number in count.items() if isinstance(count, Mapping) else [("", count)]:
                 row.tally.add(name, reason, number)
                 row.repeated += number if name == "repeated" else 0
-        if row.rounds == 1:
-            row.bookmark_from = ended.bookmark_from
-        row.bookmark = ended.bookmark_to
-        self._point(row, row.at)
+        row.bookmark = ended.bookmark
+        self._point(row)
 
     def _round_ended(self, ended: events.RoundEnded) -> None:
         self._row(ended.root).failures = ended.failures

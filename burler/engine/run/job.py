@@ -381,7 +381,7 @@ class Job:
                 bookmark=st.value_of(state, self.name, key),
                 partitions=len(st.partitions_of(state, self.name)),
                 instead="table" if table else "position" if position else "",
-                streams=tuple(self._stream_ended(name, failed, status, seconds) for name in self.writers),
+                streams=tuple(self._stream_ended(name, failed, status) for name in self.writers),
                 failed=tuple(failed),
                 saves_nothing=status == "succeeded"
                 and isinstance(self.spec.strategy, Manual)
@@ -393,14 +393,14 @@ class Job:
             for name, why in self.failures.incomplete.items():
                 self._tell_incomplete(name, why)
 
-    def _stream_ended(self, name: str, failed: dict[str, BaseException], status: Status, seconds: float) -> StreamEnded:
+    def _stream_ended(self, name: str, failed: dict[str, BaseException], status: Status) -> StreamEnded:
         writer = self.writers[name]
         if name in failed:
             status = "failed"
         elif status == "failed" and self.failures.error is None:
             status = "succeeded"  # a stream that came whole has not failed with one below it
         bookmark = st.value_of(self.run.state, name, writer.planned.bookmark_key)
-        return writer.ended(status, seconds, bookmark=bookmark, counts=self.calls.tallies[name].to_json())
+        return writer.ended(status, bookmark=bookmark, counts=self.calls.tallies[name].to_json())
 
     def _tell_incomplete(self, name: str, why: str) -> None:
         """What does not happen since rows of a stream may be missing; nothing where all happens."""

@@ -466,7 +466,7 @@ class StreamWriter:
         """What is told of its beginning."""
         return StreamBegan(self.planned.tap_stream_id, self.planned.replication_method, self.bookmark_from)
 
-    def ended(self, status: Status, seconds: float, *, bookmark: Any, counts: Counts) -> StreamEnded:
+    def ended(self, status: Status, *, bookmark: Any, counts: Counts) -> StreamEnded:
         """What is told of its end.
 
         Args:
@@ -484,9 +484,7 @@ class StreamWriter:
             updated=min(of_rows.newer, of_rows.rows) if seen else None,
             skipped=of_rows.left_out + bad.skipped - self._skipped_before,
             left_out=of_rows.left_out,
-            seconds=seconds,
-            bookmark_from=self.bookmark_from,
-            bookmark_to=bookmark,
+            bookmark=bookmark,
             counts={**counts, "repeated": of_rows.repeated} if of_rows.repeated else counts,
             remarked=of_rows.without_value + bad.skipped + bad.nulled + self._shaper.unknown.total,
             remarks=self._remarks,
