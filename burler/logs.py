@@ -20,6 +20,7 @@ from typing import Any
 
 from burler.call import short_path
 from burler.config.secrets import masked, no_secrets
+from burler.errors import BurlerError
 
 logger = logging.getLogger("burler")
 
@@ -161,6 +162,14 @@ def short(error: BaseException) -> str:
     if len(lines) > _LINES or len(cut) > _CHARACTERS:
         cut = cut[:_CHARACTERS] + " ..."
     return f"{type(error).__name__}: {cut}" if cut else type(error).__name__
+
+
+def in_one_line(error: BaseException, stream: str = "") -> str:
+    """An error in one line: burler's own less the name of its stream, others with the place in the author's code."""
+    if isinstance(error, BurlerError):
+        return " ".join(masked(str(error)).removeprefix(f"stream '{stream}'").lstrip(",: ").split())
+    place = place_of_error(error)
+    return " ".join(f"{short(error)}{f' ({place})' if place else ''}".split())
 
 
 def broken_import(error: BaseException) -> str:

@@ -26,6 +26,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from burler.clock import Clock
 from burler.config.loading import Loaded
 from burler.config.secrets import masked
@@ -343,9 +345,26 @@ class Merge:
         if after is not None:
             self._ledger.take_changes(before, after)
 
-    def note_syncing(self, stream: str | None) -> None:
-        """Say in the state which stream the run is in; None: none."""
-        self._ledger.note_syncing(stream)
+    def committed(self, count: int) -> None:
+        """So many bytes of rows are durable."""
+        self._ledger.add(count)
+
+    def next_state(self, syncing: str | None, *, now: bool = False) -> dict[str, Any] | None:
+        """The value of a STATE that is to be told; None where it says nothing new, or is big and waits for more rows.
+
+        Args:
+            syncing: the stream that the run is in.
+            now: it does not wait.
+        """
+        self._ledger.note_syncing(syncing)
+        if not now and self._ledger.puts_off():
+            return None
+        value = self._ledger.snapshot()
+        if value is None:
+            return None
+        self._ledger.is_out(value)
+        found: dict[str, Any] = msgspec.json.decode(value)
+        return found
 
     def finish(self, stream: str) -> list[ActivateVersion]:
         """All parts of a stream have ended: what can be said of the stream as a whole goes into ``state``.

@@ -18,7 +18,6 @@ from burler import logs
 from burler.declare.strategies import Manual
 from burler.engine.catalog.plan import PlannedRun, PlannedStream
 from burler.engine.run.job import Memory
-from burler.errors import BurlerError
 from burler.events import TailFamily, TailPlanned
 from burler.settings import Settings
 from burler.singer.metadata import FULL_TABLE
@@ -298,7 +297,7 @@ class Schedule:
             source.memory.forget()
             source.due = now
             return "forgets"
-        told = _told(source.name, error)
+        told = logs.in_one_line(error, source.name)
         if not again:
             tries.for_good, source.due = True, None
             logger.critical(
@@ -399,11 +398,3 @@ def is_connection(error: BaseException | None) -> bool:
             return True
         error, seen = error.__cause__ or error.__context__, seen + 1
     return False
-
-
-def _told(stream: str, error: BaseException) -> str:
-    """An error in one line, with the place in the author's code."""
-    if isinstance(error, BurlerError):
-        return " ".join(str(error).removeprefix(f"stream '{stream}'").lstrip(",: ").split())
-    place = logs.place_of_error(error)
-    return " ".join(f"{logs.short(error)}{f' ({place})' if place else ''}".split())

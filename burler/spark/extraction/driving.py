@@ -23,7 +23,6 @@ from burler.lake.writing.parallel import LakeDriver
 from burler.logs import short
 from burler.singer.messages import ActivateVersion, Message, Schema
 from burler.spark.extraction.jobs import Result, Slots, TaskLost
-from burler.spark.extraction.saying import Saying
 from burler.spark.extraction.tasks import Done, Refused, Target
 from burler.spark.extraction.work import Work
 
@@ -31,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.2
 _LAST_SECONDS = 2.0  # for results that are on their way when a run is told to stop
+
+Emit = Callable[[dict[str, Any]], object]
+"""Takes the value of a STATE whose data is committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Extraction:
     slots: Slots
     lake: LakeDriver
     target: Target
-    saying: Saying
+    emit: Emit
     stopper: Stopper
     names_stream: bool = True
     on_progress: Callable[[int, int], object] | None = None
@@ -155,7 +157,7 @@ class Extraction:
 
     def _commit(self, name: Any, done: Done) -> None:
         self.lake.commit(done.files)
-        self.saying.committed(sum(file.stats.bytes for file in done.files))
+        self.work.merge.committed(sum(file.stats.bytes for file in done.files))
         logger.info("%s, %d file(s) committed", self.work.add(name, done.end), len(done.files))
 
     def _finish(self, stream: str) -> None:
@@ -180,8 +182,9 @@ class Extraction:
     def _say(self, *, now: bool = False) -> None:
         """A STATE; it names the first stream that has not come to its end, unless the settings say not to."""
         merge, left = self.work.merge, (one for one in self.work.streams if one not in self._ended)
-        merge.note_syncing(next(left, None) if self.names_stream else None)
-        self.saying.say(merge.state, now=now)
+        state = merge.next_state(next(left, None) if self.names_stream else None, now=now)
+        if state is not None:
+            self.emit(state)
 
     def _tell(self, *, ended: int = 0, known: int = 0) -> None:
         self._done += ended
@@ -199,7 +202,3 @@ def _files_of(target: Target, schemas: Sequence[Schema], messages: Sequence[Mess
             if isinstance(message, ActivateVersion):
                 writer.activate_version(message)
         return writer.close()
-
-
-Emit = Callable[[dict[str, Any]], object]
-"""Takes the value of a STATE whose data is committed."""

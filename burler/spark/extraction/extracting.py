@@ -22,7 +22,6 @@ from burler.lake.writing.parallel import LakeDriver
 from burler.settings import Settings
 from burler.spark.extraction.driving import Emit, Extraction
 from burler.spark.extraction.jobs import Slots
-from burler.spark.extraction.saying import Saying
 from burler.spark.extraction.tasks import Target
 from burler.spark.extraction.work import AppWork, Work
 from burler.spark.lakesource.options import absolute
@@ -99,27 +98,23 @@ def extract(
             closing.callback(planning.close)
             target = Target(place, planning.tap_id, planning.settings)
             work = AppWork(ref, planning, target, config=dict(given.config), catalog=catalog, select=select)
-        return run_work(
-            spark, work, target, state=state, slots=slots, emit=emit, stopper=stopper, on_progress=on_progress
-        )
+        return _run(spark, work, target, slots=slots, emit=emit, stopper=stopper or Stopper(), on_progress=on_progress)
 
 
-def run_work(
+def _run(
     spark: SparkSession,
     work: Work,
     target: Target,
     *,
-    state: Mapping[str, Any] | None,
     slots: int | None,
     emit: Emit,
-    stopper: Stopper | None,
-    on_progress: Callable[[int, int], object] | None = None,
+    stopper: Stopper,
+    on_progress: Callable[[int, int], object] | None,
 ) -> SyncResult:
-    """Run what there is to extract, see ``extract``."""
     count = slots if slots is not None else task_slots(spark) or DEFAULT_SLOTS
     if count < 1:
         raise UsageError(f"slots must be a number above 0, not {count}.")
-    stopper, settings = stopper or Stopper(), target.settings
+    settings = target.settings
     lake = LakeDriver(
         open_store(target.url, options=settings.lake_options),
         target.tap_id,
@@ -133,7 +128,7 @@ def run_work(
             Slots(spark, count),
             lake,
             target,
-            Saying(emit, state or {}),
+            emit,
             stopper,
             names_stream=settings.currently_syncing,
             on_progress=on_progress,

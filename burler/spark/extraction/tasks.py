@@ -11,7 +11,7 @@ from burler import logs
 from burler.appref import AppRef
 from burler.config.secrets import masked
 from burler.engine.remote import Part, run_part
-from burler.errors import BurlerError, UsageError
+from burler.errors import UsageError
 from burler.lake.store import open_store
 from burler.lake.writing.parts import PartWriter, WrittenFile
 from burler.settings import Settings
@@ -135,9 +135,7 @@ def work(payload: bytes) -> bytes:
     except UsageError as error:
         done = Refused(masked(str(error)))
     except Exception as error:
-        text = masked(str(error)) if isinstance(error, BurlerError) else logs.short(error)
-        place = None if isinstance(error, BurlerError) else logs.place_of_error(error)
-        said = FAILED + " ".join(text.split()) + (f" ({place})" if place else "")
+        said = FAILED + logs.in_one_line(error)
     if done is None:
         raise RuntimeError(said)  # out here, so that Spark prints no traceback of what came before it
     return pickle.dumps(done)
