@@ -7,38 +7,34 @@ reader that goes away).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
-from burler.engine.command.tap_process import flags_of
 from burler.spec.finding import Findings
-from burler.spec.limits import Limits
 from burler.verify.behaviour_config import check_config
 from burler.verify.behaviour_discovery import Discovered, check_discovery
 from burler.verify.behaviour_ends import check_ends
 from burler.verify.behaviour_given import check_given, check_state
 from burler.verify.behaviour_states import STATES
 from burler.verify.behaviour_trial import Trial
+from burler.verify.options import Options
 from burler.verify.program import Ended, Program
 
 __all__ = ["STATES", "Discovered", "Trial", "check_behaviour", "check_discovery", "check_state", "ended_badly"]
 
+_WHOLE_SECONDS = 600.0
+
 
 def check_behaviour(
     program: Program,
-    catalog: Any,
     findings: Findings,
+    options: Options,
     *,
-    limits: Limits,
-    state: Any = None,
-    streams: Collection[str] = (),
-    wants: Callable[[str], bool] = lambda code: True,
-    progress: Callable[[str], None] = lambda text: None,
-    first_rows: float | None = None,
-    flags: Collection[str] | None = None,
-    deadline_seconds: float | None = None,
-    whole_seconds: float = 600.0,
-    earlier_states: Sequence[tuple[str, Any]] = (),
+    catalog: Any,
+    state: Any,
+    streams: Collection[str],
+    first_rows: float | None,
+    flags: Collection[str],
 ) -> dict[str, str]:
     """Look at what the rules of behaviour say, but for those on discovery.
 
@@ -46,34 +42,26 @@ def check_behaviour(
         catalog: what the normal run was given.
         state: the last one of a whole run, or None.
         streams: the names on the messages of the selected streams.
-        wants: whether a rule is asked for: runs that none asks for are left out.
-        progress: told what is run next.
         first_rows: how long it took in the normal run until a row came; None: none did.
-        flags: those that the tap knows; None: its ``--help`` is asked.
-        deadline_seconds: so long a run may take until it is decided; None: by ``first_rows``.
-        whole_seconds: so long a run may take that must come to its end.
-        earlier_states: of earlier versions of the tap, each with a name for people; they must be accepted.
+        flags: those that the tap knows.
 
     Returns:
         The rules that could not be looked at, with the reason.
     """
-    if flags is None:
-        progress("--help")
-        flags = flags_of(program)
     trial = Trial(
         program=program,
         catalog=catalog,
         flags=flags,
         findings=findings,
-        limits=limits,
+        limits=options.limits,
         state=state,
         streams=streams,
-        wants=wants,
-        progress=progress,
+        wants=options.wants,
+        progress=options.progress,
         first_rows=first_rows,
-        deadline_seconds=max(60.0, 5 * (first_rows or 0.0)) if deadline_seconds is None else deadline_seconds,
-        whole_seconds=whole_seconds,
-        earlier_states=tuple(earlier_states),
+        deadline_seconds=max(60.0, 5 * (first_rows or 0.0)),
+        whole_seconds=min(_WHOLE_SECONDS, options.max_seconds or _WHOLE_SECONDS),
+        earlier_states=options.earlier_states,
     )
     for check in (check_given, check_config, check_ends):
         check(trial)

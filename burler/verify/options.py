@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.spec.choice import Choice
 from burler.spec.limits import Limits
+from burler.spec.table import RULES
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
@@ -48,3 +49,7 @@ class Options:
     earlier_states: tuple[tuple[str, Any], ...] = ()
     progress: Callable[[str], None] = _quiet
     allow: Allowed | None = None
+
+    def wants(self, code: str) -> bool:
+        """Whether a rule is asked for: runs that none asks for are left out."""
+        return code in RULES and self.choice.wants(RULES[code])

@@ -21,7 +21,6 @@ from burler.context import running
 from burler.declare.spec import StreamSpec
 from burler.declare.tap import Tap
 from burler.engine.catalog.discovery import discover_app
-from burler.engine.command.tap_process import flags_of
 from burler.engine.run.signals import Stopper
 from burler.engine.run.start import calm_collector, run_session
 from burler.engine.session import open_session
@@ -41,7 +40,7 @@ from burler.verify.requests_check import check_requests
 from burler.verify.requests_clients import watch_client
 from burler.verify.requests_watch import RequestWatch
 from burler.verify.subject import RunEnd
-from burler.verify.subject_program import behave
+from burler.verify.subject_program import ProgramSubject
 
 _OBJECTS = 20_000
 _FLIPS = 10
@@ -166,15 +165,8 @@ class AppSubject:
         if self._program is None:
             reason = "the tap is an object in this process, and no command"
             return {code: reason for code in RULES if (code[0] == "P" and code != "P609") or code == "B314"}
-        return behave(
-            self._program,
-            findings,
-            options,
-            catalog=catalog,
-            state=state,
-            streams=streams,
-            first_rows=first_rows,
-            flags=flags_of(self._program),
+        return ProgramSubject(self._program).behave(
+            findings, options, catalog=catalog, state=state, streams=streams, first_rows=first_rows
         )
 
 

@@ -15,7 +15,6 @@ from burler.verify.options import Options
 from burler.verify.program import Ended, Program
 from burler.verify.subject import RunEnd
 
-_WHOLE_SECONDS = 600.0
 _UNSEEN = {
     code: "requests of another program are not seen: needs a tap made with burler, as APP"
     for code in RULES
@@ -50,7 +49,7 @@ class ProgramSubject:
     def discover(self, findings: Findings, options: Options) -> tuple[Any, dict[str, str]]:
         """See ``Subject``."""
         found = check_discovery(
-            self._program, findings, flags=self._known_flags(), wants=_wants(options), progress=options.progress
+            self._program, findings, flags=self._known_flags(), wants=options.wants, progress=options.progress
         )
         return found.catalog, found.unchecked
 
@@ -102,7 +101,7 @@ class ProgramSubject:
         first_rows: float | None,
     ) -> dict[str, str]:
         """See ``Subject``."""
-        return behave(
+        return check_behaviour(
             self._program,
             findings,
             options,
@@ -112,36 +111,3 @@ class ProgramSubject:
             first_rows=first_rows,
             flags=self._known_flags(),
         )
-
-
-def behave(
-    program: Program,
-    findings: Findings,
-    options: Options,
-    *,
-    catalog: Any,
-    state: Any,
-    streams: Collection[str],
-    first_rows: float | None,
-    flags: frozenset[str],
-) -> dict[str, str]:
-    """The runs that show how a program behaves."""
-    wants = _wants(options)
-    return check_behaviour(
-        program,
-        catalog,
-        findings,
-        limits=options.limits,
-        state=state,
-        streams=streams,
-        wants=wants,
-        progress=options.progress,
-        first_rows=first_rows,
-        flags=flags,
-        whole_seconds=min(_WHOLE_SECONDS, options.max_seconds or _WHOLE_SECONDS),
-        earlier_states=options.earlier_states,
-    )
-
-
-def _wants(options: Options) -> Callable[[str], bool]:
-    return lambda code: code in RULES and options.choice.wants(RULES[code])

@@ -71,7 +71,7 @@ class _Verifying:
         if self.catalog is not None:
             check_catalog(self.catalog, findings=self.findings)
         self.selected = self.options.catalog if self.options.catalog is not None else select_all(self.catalog)
-        if any(self._wants(code) for code in RULES if code[0] != "C" and code not in _OF_DISCOVERY):
+        if any(self.options.wants(code) for code in RULES if code[0] != "C" and code not in _OF_DISCOVERY):
             self._runs()
         return result(
             self.subject.name,
@@ -92,11 +92,11 @@ class _Verifying:
             self._first_ended(first, end)
             if not self.options.resume:
                 self._leave("resumed runs were not asked for", *_OF_RESUMED)
-            elif any(map(self._wants, (*_OF_RESUMED, "B304", "B316"))):
+            elif any(map(self.options.wants, (*_OF_RESUMED, "B304", "B316"))):
                 self._resumed(first, end)
             if not self.options.behaviour:
                 self._leave("behaviour was not asked for", *(code for code in RULES if _is_behaviour(code)))
-            elif any(self._wants(code) for code in RULES if _is_behaviour(code)):
+            elif any(self.options.wants(code) for code in RULES if _is_behaviour(code)):
                 self._behave(first, end)
         finally:
             first.close()
@@ -221,7 +221,7 @@ class _Verifying:
     def _selected_later(self, first: MessageCheck, end: RunEnd) -> None:
         """Runs from the last STATE as if some streams had just been selected: half of them, then the others."""
         named = [name for name in streams_of(first.states.last) if name in first.streams and first.streams[name].rows]
-        if not end.whole or self.options.state is not None or len(named) < 2 or not self._wants("B325"):
+        if not end.whole or self.options.state is not None or len(named) < 2 or not self.options.wants("B325"):
             self._leave("needs a whole run without a state, with bookmarks of two streams or more", "B325")
             return
         for chosen in (named[::2], named[1::2]):
@@ -259,9 +259,6 @@ class _Verifying:
         if states and states[0] is not None:
             self._apart(f"once {named} had been selected later", states[0], look, only=())
         return lacking[0] if lacking else streams
-
-    def _wants(self, code: str) -> bool:
-        return self.options.choice.wants(RULES[code])
 
     def _behave(self, first: MessageCheck, end: RunEnd) -> None:
         self.findings.run = "behaviour"
