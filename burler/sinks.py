@@ -359,10 +359,8 @@ class BatchSink(_FileSink):
             files: Form = "columns" if self.config.encoding.is_columnar else "rows"
             self._forms[stream] = files if wanted else "messages"
             if wanted and self._writer is None:
-                from burler.batch.encoders import prepare
                 from burler.batch.writer import BatchWriter
 
-                prepare(self.config.encoding)
                 self._writer = BatchWriter(self.config, tap=self._tap, emit=self._sink.write)
         return self._forms[stream]
 

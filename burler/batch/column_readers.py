@@ -14,20 +14,20 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.batch.encoders import columnar_layout
 from burler.batch.message import CsvOptions
-from burler.errors import BatchError
+from burler.errors import BatchError, DataError
 from burler.formats import FormatError
 from burler.formats.columnar import record_batches
 from burler.formats.csv import Column
 from burler.formats.csv_read import CsvReader
 from burler.records.columns.demands import Demands, Report
 from burler.records.columns.from_csv import CsvLines, columns_of
-from burler.records.columns.from_json import ColumnarLayout
+from burler.records.columns.from_json import ColumnarLayout, layout_of
 from burler.records.columns.to_json import RowText
 
 _PAGE_BYTES = 1 << 20
 _MOST_ROWS = 4096
+_OTHER_FORMAT = ", or take another format: batch_config.encoding.format 'jsonl' holds any row"
 _OPEN_END = "the last row of a file has no line end; if it was cut off there, its last value is not whole"
 
 
@@ -122,6 +122,18 @@ def columnar_batches(
         else:
             yield _as_own(layout, text.lines(batch), batch.num_rows, row)
         row += batch.num_rows
+
+
+def columnar_layout(schema: Mapping[str, Any], stream: str) -> ColumnarLayout:
+    """What makes columns of a stream's rows. pyarrow must be there.
+
+    Raises:
+        BatchError: the schema has no form in columns.
+    """
+    try:
+        return layout_of(schema, stream, _OTHER_FORMAT)
+    except DataError as error:
+        raise BatchError(f"{error}.\nCorrect the schema in the tap{_OTHER_FORMAT}") from None
 
 
 def own_batches(layout: ColumnarLayout, pages: Iterator[tuple[bytes, int]]) -> Iterator[pa.RecordBatch]:

@@ -23,7 +23,6 @@ import msgspec
 
 from burler import times
 from burler.batch.allowed import Allowed
-from burler.batch.encoders import columnar_layout
 from burler.batch.message import AGAIN, batch_of, reading_options, with_keys
 from burler.batch_config import CODECS, FORMATS
 from burler.errors import BatchError, BurlerError, ConfigError, MessageError, MissingExtra
@@ -162,6 +161,8 @@ class BatchReading:
                 "Give it: burler.batch.read(message, schema)"
             )
         require("pyarrow", extra="batch", needed_for="columns of batch files")
+        from burler.batch.column_readers import columnar_layout
+
         layout = columnar_layout(schema, self.batch.stream)
         for number in range(len(self.batch.manifest)):
             yield from self.file_columns(number, layout, schema)

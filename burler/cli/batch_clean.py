@@ -52,7 +52,7 @@ def clean(root: str, older_than: float, prefix: str, dry_run: bool, storage_opti
     \b
     burler batch clean ./batches --older-than 7d
     """
-    from burler.batch.cleaning import prune
+    from burler.batch.storage import prune
     from burler.cli.options_batch import read_options
 
     removed = prune(

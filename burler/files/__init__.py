@@ -2,10 +2,9 @@
 
 What to open for what:
 
-    reader       ``read``: from a pattern to pages, file by file; which files are new
+    reader       ``read``: from a pattern to pages, file by file; which files are new: the source state
     options      how files are to be read: ``Csv``, and what all functions take
     contents     one file as pages: CSV, Parquet, JSON; columns that say where a row is from; errors with a cure
-    progress     which files were read: the source state ``burler/files``
     sampling     ``schema``: a schema source made from files
     exports      ``export``: ask for an export, wait for it, fetch it
 """
