@@ -180,7 +180,8 @@ def batches(page: Any) -> list[Any] | None:
     if isinstance(page, JsonPage) or is_passed(page):
         return None
     if hasattr(page, "to_batches"):
-        whole = page.to_batches(max_chunksize=_ROWS_A_BATCH)
+        # A table of several pages says the origin of the first one alone.
+        whole = page.replace_schema_metadata(None).to_batches(max_chunksize=_ROWS_A_BATCH)
         return [batch for batch in whole if batch.num_rows]
     if page.num_rows <= _ROWS_A_BATCH:
         return None
