@@ -327,7 +327,6 @@ def test_rows_of_extra_columns_are_numbered_on_when_a_block_grows(box):
         {"delimiter": "é"},
         {"quotechar": ","},
         {"encoding": "utf-99"},
-        {"header": ("a", "a")},
         {"header": ()},
         {"header": "id"},
         {"skip_rows": -1},
