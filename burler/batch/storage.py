@@ -31,6 +31,7 @@ from burler.storage import open_location
 from burler.storage.base import UNKNOWN_TIME, FileStore, OutcomeUnknown, StoredFile, is_hidden
 from burler.storage.faults import faults, said
 from burler.storage.location import Location, Words, unsayable
+from burler.words import counted
 
 logger = logging.getLogger("burler")
 
@@ -231,22 +232,16 @@ class Storage:
         hide(signed.partition("?")[2])
         return signed
 
-    def leftovers(self) -> list[str]:
-        """Temporary files under the prefix whose process is dead, as URLs. Remote stores keep none that can be told."""
-        return [self.url(path) for path in self._left()]
-
     def remove_leftovers(self) -> int:
-        """Remove them; how many. One line in the log, if there were any."""
-        count = sum(self.store.remove_left(path, old=False) for path in self._left())
-        if count:
-            what = "file" if count == 1 else "files"
-            place = self.store.locate(self.prefix + "x").rpartition("/")[0]
-            logger.info("batch files: %d temporary %s of killed runs removed from %s.", count, what, place)
-        return count
-
-    def _left(self) -> list[str]:
+        """Remove temporary files under the prefix whose process is dead, as far as that can be told: on disks. One line
+        in the log, if there were any; how many."""
         folder, _, own = self.prefix.rpartition("/")
-        return [path for path in self.store.leftovers(folder) if is_ours(path.rpartition("/")[2], own, hidden=True)]
+        left = [path for path in self.store.leftovers(folder) if is_ours(path.rpartition("/")[2], own, hidden=True)]
+        count = sum(self.store.remove_left(path, old=False) for path in left)
+        if count:
+            what, place = counted(count, "temporary file"), self.store.locate(self.prefix + "x").rpartition("/")[0]
+            logger.info("batch files: %s of killed runs removed from %s.", what, place)
+        return count
 
     def _path(self, name: str) -> str:
         if not is_plain(name) or "/" in name or name.startswith("."):
