@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from burler import times
-from burler.report.stats import TEXT, Point, RunStats, StreamStats, point_of, value_of, values_of
+from burler.report.stats import TEXT, RunStats, StreamStats, point_of, value_of, values_of
 
 FORMAT_VERSION = 1
 """Of the shape of ``document``: it grows when a reader of the old shape would go wrong."""
@@ -50,7 +50,7 @@ def document(stats: RunStats, *, series: bool = True) -> dict[str, Any]:
     if stats.batch is not None:
         found["batch"] = {**stats.batch, "root": value_of(stats.batch["root"])}
     if series:
-        found["series"] = [_series(row, row.points, stats.zero) for row in rows if row.points is not None]
+        found["series"] = [_series(row, stats.zero) for row in rows if row.points]
     return found
 
 
@@ -74,8 +74,8 @@ def _stream(row: StreamStats, errors: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _series(row: StreamStats, points: list[Point], zero: float) -> dict[str, Any]:
-    last = point_of(row, row.at - zero)
+def _series(row: StreamStats, zero: float) -> dict[str, Any]:
+    points, last = row.points, point_of(row, row.at - zero)
     if points[-1][1:] != last[1:]:  # the newest page is no point yet
         points = [*points, last]
     seconds, rows, bookmarks = zip(*points, strict=True)

@@ -30,7 +30,6 @@ TOTAL_POINTS = 100_000
 TEXT = 300
 """Characters of a place, or of a bookmark that is text."""
 
-_FEWEST = 4  # points that stay, however many streams there are
 _SHORTEST_STEP = 0.001  # seconds; a clock that stands still must not make points for ever
 _RATE_SECONDS = 30.0  # rows/s is a mean that forgets what is much older than this
 _BUSY = {"poll": "polling", "full": "reading", "push": "connected"}
@@ -76,9 +75,9 @@ class StreamStats:
     bookmark_from: Any = None
     bookmark: Any = None
     at: float = 0.0
-    points: list[Point] | None = None
+    points: list[Point] = field(default_factory=list)
     step: float = 0.0
-    point_at: float = math.inf
+    point_at: float = 0.0
     rate: float = 0.0
     rate_at: float = 0.0
     polled_at: float | None = None
@@ -102,7 +101,6 @@ class StreamStats:
     def thin(self, most: int) -> None:
         """Points lie at least ``step`` seconds apart. Where there are too many, the step grows so that about half of
         them stay: a stream that is slow for hours after a fast start keeps points for all of the time."""
-        assert self.points is not None
         first, *rest = self.points
         self.step = max(2 * (rest[-1][0] - first[0]) / most, 2 * self.step, _SHORTEST_STEP)
         self.points = [first]
@@ -232,9 +230,7 @@ class RunStats:
             row.begun, row.first_at = True, self.clock.monotonic()
             row.at = row.first_at
             row.method, row.bookmark_from, row.bookmark = began.method, began.bookmark, began.bookmark
-            if self._points:
-                row.points, row.point_at = [], row.at
-                self._point(row)
+            self._point(row)
 
     def _page(self, page: events.Page) -> None:
         row = self._row(page.stream)
@@ -247,9 +243,9 @@ class RunStats:
 
     def _point(self, row: StreamStats) -> None:
         """A point of its plot, where one is due."""
-        if row.points is not None and row.at >= row.point_at:
+        if self._points and row.at >= row.point_at:
             row.points.append(point_of(row, row.at - self.zero))
-            most = max(min(self._points, TOTAL_POINTS // len(self._streams)), _FEWEST)
+            most = max(min(self._points, TOTAL_POINTS // len(self._streams)), 4)
             if len(row.points) >= most:
                 row.thin(most)
             row.point_at = row.at + row.step
