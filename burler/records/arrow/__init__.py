@@ -1,8 +1,7 @@
 """Arrow arrays: their values as JSON text, as Python's own, as columns of files.
 
 kernels    JSON text, a column at a time; exact, or ``Unsure``
-leaves     scalars: which type goes which way, as text and as a column; types in their plain form
-walk       what is nested, down to the leaves: by plans that are made once
+walk       down to the leaves, by plans: which type goes which way, as text and as a column; types in their plain form
 pages      a stream's pages: plans by its schema; lines, or columns of batch files
 values     Python values that lose nothing
 """

@@ -20,9 +20,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from burler.records.arrow.kernels import Parts, Tries, bytes_of, join
-from burler.records.arrow.leaves import (
+from burler.records.arrow.values import column_values
+from burler.records.arrow.walk import (
     PLAIN,
+    UNCERTAIN,
+    Field,
     Leaf,
+    Lists,
+    Maps,
+    NeedsRows,
+    Objects,
+    Plan,
+    Scalars,
     free_leaf,
     is_list,
     is_text,
@@ -30,8 +39,6 @@ from burler.records.arrow.leaves import (
     own_types,
     settled_type,
 )
-from burler.records.arrow.values import column_values
-from burler.records.arrow.walk import UNCERTAIN, Field, Lists, Maps, NeedsRows, Objects, Plan, Scalars
 from burler.records.shape import constraints
 from burler.records.shape.bad_rows import DEFAULT_RULES, Rules
 from burler.records.shape.exact import Exact

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from burler.errors import DataError
-from burler.records.arrow.leaves import is_binary, is_list
+from burler.records.arrow.walk import is_binary, is_list
 from burler.records.columns.nodes import SchemaNode, fields_of, record_type
 from burler.records.columns.types import (
     BIGINT,

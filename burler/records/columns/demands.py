@@ -130,7 +130,7 @@ def _lacking(kind: pa.DataType, node: SchemaNode, path: str) -> Iterator[tuple[s
     them."""
     import pyarrow as pa
 
-    from burler.records.arrow.leaves import is_list
+    from burler.records.arrow.walk import is_list
 
     if pa.types.is_map(kind):
         yield from _lacking(kind.item_type, node.values, f"{path}.{{}}")

@@ -19,11 +19,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from burler.errors import BatchError
-from burler.records.arrow import kernels, leaves
+from burler.records.arrow import kernels, walk
 from burler.records.arrow.kernels import Parts, Unsure, bytes_of, join, quoted
-from burler.records.arrow.leaves import Leaf, is_binary, is_list, is_text, settled_type
 from burler.records.arrow.values import column_values
-from burler.records.arrow.walk import Field, Lists, Maps, Objects, Plan, Scalars
+from burler.records.arrow.walk import (
+    Field,
+    Leaf,
+    Lists,
+    Maps,
+    Objects,
+    Plan,
+    Scalars,
+    is_binary,
+    is_list,
+    is_text,
+    settled_type,
+)
 from burler.records.columns.nodes import SchemaNode
 
 _LARGE = 1 << 30
@@ -99,20 +110,20 @@ def _leaf(kind: pa.DataType, node: SchemaNode) -> Leaf | None:
     """None: each value is looked at."""
     of = pa.types
     if is_text(kind):
-        return leaves.STRING if node.texts == "text" else None
+        return walk.STRING if node.texts == "text" else None
     if of.is_null(kind) or of.is_boolean(kind) or of.is_integer(kind):
-        return leaves.QUOTED if node.wants_text else leaves.PLAIN
+        return walk.QUOTED if node.wants_text else walk.PLAIN
     if of.is_decimal(kind):
         return Leaf(partial(_decimals, node))
     if of.is_floating(kind):
-        return leaves.WHOLE_FLOAT if node.is_whole else Leaf(_quoted_floats) if node.wants_text else leaves.FLOAT
+        return walk.WHOLE_FLOAT if node.is_whole else Leaf(_quoted_floats) if node.wants_text else walk.FLOAT
     if of.is_timestamp(kind):
-        return leaves.TIMESTAMP
+        return walk.TIMESTAMP
     if of.is_date(kind):
-        return leaves.DATE
+        return walk.DATE
     if of.is_time(kind):
-        return leaves.TIME
-    return leaves.BASE64 if is_binary(kind) and node.says("contentEncoding", "base64") else None
+        return walk.TIME
+    return walk.BASE64 if is_binary(kind) and node.says("contentEncoding", "base64") else None
 
 
 def _quoted_floats(array: Any) -> Parts:
