@@ -39,6 +39,7 @@ _Fields = Union["_StructFields", "_DictFields"]
 
 _UNCERTAIN = (Unsure, ArithmeticError, ValueError, TypeError, AttributeError, pa.lib.ArrowException)
 _NULL = type(None)
+_NULLS = frozenset({_NULL})
 _NUMBERS = {int, Decimal, _NULL}
 _OWN = {int, str, bool, float, _NULL, msgspec.UnsetType}
 """Types that a struct holds its scalars to by itself."""
@@ -271,15 +272,12 @@ class _DictFields:
         of_fixed = _times(kind, dt.datetime)
 
         def make(values: Values, kinds: Kinds) -> Any:
-            nulls = _NULL in kinds
-            there = [value for value in values if value is not None] if nulls else values
-            fixed = fixed_times(there) if there else ([], [])
+            fixed = fixed_times(values, _NULLS) if values else ([], [])
             if fixed is None:
                 raise Unsure
-            texts, moments = (_around(values, part) for part in fixed) if nulls else fixed
             if is_key:
-                self.moments = moments
-            return of_fixed(texts, set(map(type, fixed[0][:1])) | ({_NULL} if nulls else set()))
+                self.moments = fixed[1]
+            return of_fixed(fixed[0], set(map(type, fixed[0])))
 
         return make
 
@@ -292,12 +290,6 @@ def _finite(make: Make) -> Make:
         return array
 
     return finite
-
-
-def _around(values: Values, there: Values) -> Values:
-    """What was made of those that are there, with None where none is."""
-    each = iter(there)
-    return [None if value is None else next(each) for value in values]
 
 
 # ---- arrays ----------------------------------------------------------------------------------------------------------

@@ -289,38 +289,27 @@ def lists_of_times(values: list[Any]) -> list[Any] | None:
 
 def times_fix(leaf: Leaf, *, nullable: bool) -> Fix:
     """The fix of a date-time column, which also notes the datetimes on the leaf."""
+    gaps: frozenset[type] = frozenset({_NULL, _ABSENT} if nullable else {_ABSENT})
 
     def fix(values: list[Any]) -> list[Any] | None:
-        leaf.moments = None
-        kinds = set(map(type, values))
-        if _NULL not in kinds and _ABSENT not in kinds:
-            fixed = fixed_times(values)
-            if fixed is None:
-                return None
-            leaf.moments = fixed[1]
-            return fixed[0]
-        if _NULL in kinds and not nullable:
-            return None
-        present = [value for value in values if value is not None and value is not msgspec.UNSET]
-        fixed = fixed_times(present) if present else ([], [])
-        if fixed is None:
-            return None
-        texts, moments = iter(fixed[0]), iter(fixed[1])
-        leaf.moments = [None if value is None or value is msgspec.UNSET else next(moments) for value in values]
-        if fixed[0] is present:
-            return values
-        return [value if value is None or value is msgspec.UNSET else next(texts) for value in values]
+        texts, leaf.moments = fixed_times(values, gaps) or (None, None)
+        return texts
 
     return fix
 
 
-def fixed_times(values: list[Any]) -> tuple[list[Any], list[Any]] | None:
-    """Date-times of a column that has no gaps, as they go out, and as datetimes in UTC.
+def fixed_times(values: list[Any], gaps: frozenset[type] = frozenset()) -> tuple[list[Any], list[Any]] | None:
+    """Date-times of a column as they go out, and as datetimes in UTC, None where there is none.
 
     Text that is in its final form already stays; other text with at most six digits, and aware datetimes, become
     datetimes in UTC. None: each must be looked at.
+
+    Args:
+        gaps: what may stand where there is none.
     """
     kinds = set(map(type, values))
+    if not kinds.isdisjoint((_NULL, _ABSENT)):
+        return _around_gaps(values) if kinds & {_NULL, _ABSENT} <= gaps else None
     try:
         if kinds == {str}:
             joined = _of_one_form(values)
@@ -343,6 +332,18 @@ def fixed_times(values: list[Any]) -> tuple[list[Any], list[Any]] | None:
         return moments, moments
     except (OverflowError, ValueError, IndexError):  # no date-time, or one that leaves the calendar; an empty text
         return None
+
+
+def _around_gaps(values: list[Any]) -> tuple[list[Any], list[Any]] | None:
+    present = [value for value in values if value is not None and value is not msgspec.UNSET]
+    fixed = fixed_times(present) if present else (present, [])
+    if fixed is None:
+        return None
+    texts, moments = iter(fixed[0]), iter(fixed[1])
+    around = [None if value is None or value is msgspec.UNSET else next(moments) for value in values]
+    if fixed[0] is present:
+        return values, around
+    return [value if value is None or value is msgspec.UNSET else next(texts) for value in values], around
 
 
 def _has_six_digits(text: str) -> bool:
