@@ -330,7 +330,7 @@ class StreamWriter:
     @functools.cached_property
     def _silent(self) -> Shaper:
         """It counts and tells nothing a second time."""
-        return self._make_shaper(keys_required=False, rules=self._shaper.strictly)
+        return self._make_shaper(keys_required=False, rules=self._shaper.rules.strictly)
 
     @property
     def _where(self) -> str:

@@ -80,7 +80,7 @@ class ArrowPages:
         self._form = form
         self._key = key
         self._checks = rules.check_constraints
-        self._exact = Exact(dataclasses.replace(rules, on_bad_record="error"))
+        self._exact = Exact(rules.strictly)
         self._tries = Tries()  # of columns
         self._schema: pa.Schema | None = None
         self._rows: Objects | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import logging
 import re
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 from burler import times
 from burler.errors import BadRecordError
 from burler.log_settings import describe, log_settings
+from burler.records.shape.constraints import constrained
 from burler.records.shape.values import MISSING, Misfit, not_finite
 from burler.schema.overlay import CONSTRAINTS as CONSTRAINTS
 from burler.words import counted
@@ -33,6 +35,15 @@ class Rules:
     max_bad_records: int = 100
     on_nan: str = "error"
     check_constraints: bool = True
+
+    @property
+    def strictly(self) -> Rules:
+        """The same where nothing is let go."""
+        return self if self.on_bad_record == "error" else dataclasses.replace(self, on_bad_record="error")
+
+    def hold(self, schema: Mapping[str, Any]) -> bool:
+        """Whether a node says more than types, and values are held against it."""
+        return self.check_constraints and constrained(schema)
 
 
 DEFAULT_RULES = Rules()

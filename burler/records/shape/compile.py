@@ -435,7 +435,7 @@ class _Compiler:
         properties = schema.get("properties")
         if not isinstance(properties, Mapping) or any(word in schema for word in _OPEN):
             raise _Unfit
-        if self._held(schema) and not constraints.CONSTRAINTS.isdisjoint(schema):
+        if self._rules.hold(schema) and not constraints.CONSTRAINTS.isdisjoint(schema):
             raise _Unfit
         required = set(schema.get("required") or ())
         odd = {name for name in properties if not is_name(name)}
@@ -482,10 +482,6 @@ class _Compiler:
     def _counts(self, path: Template, dropped: bool) -> bool:
         return self._map is None and (dropped or self._learned.all_counts or path in self._learned.counts)
 
-    def _held(self, schema: Mapping[str, Any]) -> bool:
-        """Whether a node says more than types, and that is looked at."""
-        return self._rules.check_constraints and constraints.constrained(schema)
-
     def _field(self, schema: Any, name: str, node: ObjectNode, path: Template, place: str) -> Any:
         self._fields[_INDEX.sub("[]", place)] = path
         if fixes.is_times(schema):
@@ -516,7 +512,7 @@ class _Compiler:
                 kind = str | None if "null" in types_of(schema) else str
                 fix: Fix | None = fixes.unchanged_if(check)
             else:
-                kind, fix = fixes.kind_and_fix(schema, check, self._held)
+                kind, fix = fixes.kind_and_fix(schema, check, self._rules.hold)
             node.leaves.append(Leaf(attribute, path, schema, fix, _ABSENT))
             return kind
         quick = fixes.quick_types(schema, self._rules)
@@ -549,7 +545,7 @@ class _Compiler:
         if not isinstance(schema, Mapping) or any(word in schema for word in _OPEN):
             raise _Unfit
         wanted = list(dict.fromkeys(types_of(schema)))
-        if not wanted or (self._held(schema) and len([one for one in wanted if one != "null"]) != 1):
+        if not wanted or (self._rules.hold(schema) and len([one for one in wanted if one != "null"]) != 1):
             raise _Unfit
         if {"integer", "number"} <= set(wanted):
             wanted.remove("integer")
@@ -576,14 +572,14 @@ class _Compiler:
         if name == "string" and schema.get("format") in ("date-time", "singer.decimal"):
             raise _Unfit
         if name == "string" and schema.get("format") == "date":
-            if self._held(schema):
+            if self._rules.hold(schema):
                 raise _Unfit
             return dt.date
-        return Annotated[_BARE[name], _meta(name, schema)] if self._held(schema) else _SCALARS[name]
+        return Annotated[_BARE[name], _meta(name, schema)] if self._rules.hold(schema) else _SCALARS[name]
 
     def _native_object(self, schema: Mapping[str, Any], name: str, node: ObjectNode, path: Template, place: str) -> Any:
         if "properties" not in schema:
-            if schema.get("patternProperties") or schema.get("required") or self._held(schema):
+            if schema.get("patternProperties") or schema.get("required") or self._rules.hold(schema):
                 raise _Unfit
             values = ObjectNode(path)
             around, self._map = self._map, self._map or path
@@ -612,6 +608,6 @@ class _Compiler:
             raise _Unfit
         if inner.objects:
             node.lists[name] = inner.objects[""]
-        if self._held(schema):
+        if self._rules.hold(schema):
             return Annotated[list[kind], msgspec.Meta(**_arguments(schema, _SIZES))]  # type: ignore[valid-type]
         return list[kind]  # type: ignore[valid-type]

@@ -6,7 +6,6 @@ not fit gets its error.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import enum
 import numbers
@@ -51,7 +50,7 @@ class Exact:
     def __init__(self, rules: Rules = DEFAULT_RULES, *, protected: Iterable[str] = (), strict: bool = False) -> None:
         self.unknown = Unknown()
         self.nulled: list[Misfit] = []
-        self._erring = dataclasses.replace(rules, on_bad_record="error") if rules.on_bad_record != "error" else rules
+        self._erring = rules.strictly
         self._attempt: Exact | None = None
         self._protected = frozenset((name,) for name in protected)
         self._checks = strict or rules.check_constraints

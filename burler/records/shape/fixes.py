@@ -92,7 +92,7 @@ def plain(values: list[Any]) -> bool:
     """Whether all are JSON values of Python's own types, at every depth: a level at a time."""
     for _level in range(_DEEPEST):
         kinds = set(map(type, values))
-        if not kinds <= _PLAIN or not _finite(values, kinds):
+        if not kinds <= _PLAIN or not finite(values, kinds):
             return False
         below: list[Any] = []
         if dict in kinds:
@@ -108,7 +108,8 @@ def plain(values: list[Any]) -> bool:
     return False  # something that holds itself has no end
 
 
-def _finite(values: list[Any], kinds: set[type]) -> bool:
+def finite(values: list[Any], kinds: set[type]) -> bool:
+    """Whether all numbers of a column have a form in JSON."""
     if float in kinds:
         floats = values if len(kinds) == 1 else [value for value in values if type(value) is float]
         # A sum is finite only if all of it is; one that is not may still be of finite numbers.
@@ -121,7 +122,7 @@ def quick_types(schema: Any, rules: Rules) -> frozenset[type]:
     """Types of which every value of a field may go out as it is."""
     if not isinstance(schema, Mapping) or _is_closed_to_checks(schema, rules) or schema.get("format") in _SPECIAL:
         return frozenset({_ABSENT})
-    if rules.check_constraints and constraints.constrained(schema):
+    if rules.hold(schema):
         return frozenset({_ABSENT})
     wanted = types_of(schema)
     kinds = frozenset[type]().union(*(_SCALARS.get(name, frozenset()) for name in wanted))
@@ -131,9 +132,8 @@ def quick_types(schema: Any, rules: Rules) -> frozenset[type]:
 def _is_closed_to_checks(schema: Mapping[str, Any], rules: Rules) -> bool:
     if any(word in schema for word in (ANYTHING, "anyOf", "oneOf", "patternProperties")):
         return True
-    held = rules.check_constraints and constraints.constrained(schema)
     wanted = set(types_of(schema))
-    return held and (not wanted or not wanted <= set(_SCALARS) or _mixes_booleans(wanted))
+    return rules.hold(schema) and (not wanted or not wanted <= set(_SCALARS) or _mixes_booleans(wanted))
 
 
 def _mixes_booleans(wanted: set[str]) -> bool:
@@ -168,7 +168,7 @@ def check_of(schema: Any, rules: Rules) -> Check | None:
             return None
     scalars = frozenset[type]().union(*(_SCALARS.get(name, frozenset()) for name in wanted))
     check = _typed_check(scalars | {_ABSENT}, items, keys)
-    if not (rules.check_constraints and constraints.constrained(schema)):
+    if not rules.hold(schema):
         return check
     return lambda values: check(values) and _all_hold(values, schema)
 
@@ -216,7 +216,7 @@ def _typed_check(scalars: frozenset[type], items: Check | None, fields: Check | 
 
     def check(values: list[Any]) -> bool:
         kinds = set(map(type, values))
-        if not kinds <= allowed or not _finite(values, kinds):
+        if not kinds <= allowed or not finite(values, kinds):
             return False
         if items is not None and list in kinds:
             lists = (value for value in values if type(value) is list)

@@ -7,7 +7,6 @@ at a time, and only if somebody asks.
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ import msgspec
 
 from burler.records.columns.nodes import type_names
 from burler.records.shape.compile import Compiled, ObjectNode
-from burler.records.shape.fixes import Leaf, column
+from burler.records.shape.fixes import Leaf, column, finite
 from burler.records.shape.values import DROPPED
 
 _INT64 = (-(2**63), 2**63 - 1)
@@ -115,10 +114,8 @@ def _typed(reach: Any, attribute: str, kind: Plain) -> Test:
         types = set(map(type, found))
         if not types <= allowed:
             return False
-        if float in types:
-            floats = found if len(types) == 1 else [value for value in found if type(value) is float]
-            if not math.isfinite(sum(floats)) and not all(map(math.isfinite, floats)):
-                return False
+        if not finite(found, types):
+            return False
         if int in types:
             whole = found if len(types) == 1 else [value for value in found if type(value) is int]
             return bool(_INT64[0] <= min(whole) and max(whole) <= _INT64[1])

@@ -204,7 +204,6 @@ class Shaper:
         self.bad = BadRows(stream, key_properties, rules)
         protected = (*key_properties, *((key,) if key is not None else ()))
         self.exact = Exact(rules, protected=protected)
-        self.strictly = Rules("error", rules.max_bad_records, rules.on_nan, rules.check_constraints)
         self._voucher: tuple[Compiled, Voucher | None] | None = None
         self.fast = FastPath(self.schema, rules, raw=False)
         properties = self.schema.get("properties") or {}
@@ -232,7 +231,7 @@ class Shaper:
 
     def _scratch(self) -> Exact:
         """For values on the way: what it finds unknown counts once they are out."""
-        scratch = Exact(self.strictly)
+        scratch = Exact(self.rules.strictly)
         scratch.unknown = Unknown(onto=self.unknown)
         return scratch
 
