@@ -160,7 +160,7 @@ class Buffer:
                 if at is not None:
                     self._is_cut = True
                     found[stream] = items[:at]
-        return found
+        return {stream: items for stream, items in found.items() if items}
 
 
 class _Level:

@@ -127,6 +127,20 @@ def test_catch_up_elsewhere_is_an_error():
     assert "overlap=True" in str(out.result.errors["events"])
 
 
+def test_a_stop_before_it_catches_up_is_no_failure():
+    tap, stopper = burler.tap("tap-t"), signals.Stopper()
+    tap.sync("events", **KEYED)(lambda: [{"id": 1}])
+
+    @tap.tail("events", overlap=True)
+    def events(stream):
+        stopper.end()
+        while True:
+            time.sleep(0.01)
+        yield from stream.catch_up()
+
+    assert not run_tap(tap, TAIL, stopper=stopper).result.errors
+
+
 def test_rows_and_states_come_while_the_function_blocks():
     """The position that was given as a new object counts at once."""
     tap, stopper, seen = burler.tap("tap-t"), signals.Stopper(), threading.Event()
