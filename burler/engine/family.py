@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from burler.pipeline.bookmark_kinds import NOWHERE, Mark
+from burler.pipeline.bookmark import NOWHERE, Mark
 
 _CHARACTERS = 200  # of a partition's key, in errors
 

@@ -14,7 +14,7 @@ from burler.errors import BurlerError
 from burler.patterns.items import is_page, items_of
 from burler.patterns.progress import failed, is_full_table
 from burler.patterns.spans import BadTime, Calendar
-from burler.pipeline.bookmark import comparable
+from burler.singer.bookmark_values import comparable
 
 logger = logging.getLogger(__name__)
 

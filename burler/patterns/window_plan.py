@@ -10,7 +10,7 @@ from typing import Any
 from burler.context import StreamRun
 from burler.patterns.progress import Progress, failed, lookback_of, saved_bookmark
 from burler.patterns.spans import DAY, BadTime, Calendar, Moment, Size, spans, zone_of
-from burler.pipeline.bookmark import comparable
+from burler.singer.bookmark_values import comparable
 
 _SECOND = dt.timedelta(seconds=1)
 _TIMES = {"a date": True, "a date-time": False}

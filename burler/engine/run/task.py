@@ -23,7 +23,7 @@ from burler.engine.run.calls import Calls, Snapshot
 from burler.engine.state.ledger import Start
 from burler.engine.writer.writer import StreamWriter
 from burler.errors import NotModified, StreamError
-from burler.pipeline.bookmark_kinds import KeyRange
+from burler.pipeline.bookmark import KeyRange
 from burler.singer.bookmark_values import key_text
 from burler.source_state import SafeEntries
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from burler.engine.family import Family, PartitionOrder, Progress
 from burler.errors import UnsortedStreamError
-from burler.pipeline.bookmark_kinds import NOWHERE
+from burler.pipeline.bookmark import NOWHERE
 from burler.singer.bookmark_values import comparable, greater, key_text
 from burler.singer.state import COVERS, PARTITIONS, State, drop, entry_of, put
 
