@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextvars
 import fnmatch
 import functools
+import gc
 import logging
 import os
 import re
@@ -167,6 +168,19 @@ def pytest_xdist_make_scheduler(config, log):
             return _SPARK if _shares_spark(file) else file
 
     return OneSpark(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """18,000 tests are objects that stay: the garbage collector, which would look at all of them again and again, here
+    and while they run, leaves them out."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(config, items):

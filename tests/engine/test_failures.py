@@ -24,6 +24,7 @@ from families import CHILD, PARENT, failures_of
 
 import burler
 from burler.testing import run_tap
+from support.pairs import pairs
 
 BUFFERS = [1, 2, 100]
 
@@ -49,13 +50,11 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("keyed", [False, True], ids=["", "own keys"])
-@pytest.mark.parametrize("buffer", BUFFERS)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(("stream", "fields"), CALLS, ids=str)
+@pytest.mark.parametrize(("call", "form", "buffer", "keyed"), pairs(CALLS, FORMS, BUFFERS, [False, True]), ids=str)
 def test_a_call_that_fails_stops_no_other_and_holds_the_bookmarks_above(
-    stream: str, fields: dict[str, int], form: str, buffer: int, keyed: bool
+    call: tuple[str, dict[str, int]], form: str, buffer: int, keyed: bool
 ):
+    stream, fields = call
     config = {"parent_buffer_rows": buffer, "page_max_rows": 1}
     run = run_tap(family(form, call_for(stream, **fields), keyed=keyed), config)
     assert list(run.result.errors) == [stream]

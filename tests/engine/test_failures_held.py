@@ -13,6 +13,7 @@ from families import CHILD, failures_of
 
 import burler
 from burler.testing import run_tap
+from support.pairs import pairs
 
 BUFFERS = [1, 2, 100]
 SELECTED = [{"breadcrumb": [], "metadata": {"selected": True}}]
@@ -39,10 +40,10 @@ KINDS: dict[str, tuple[dict[str, Any], Callable[[int], Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("buffer", BUFFERS)
-@pytest.mark.parametrize("order", ["asc", "none"])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("select", ["parents,children", "children"])
+@pytest.mark.parametrize(
+    ("select", "kind", "order", "buffer"),
+    pairs(["parents,children", "children"], list(KINDS), ["asc", "none"], BUFFERS),
+)
 def test_keys_of_every_kind_are_held(select: str, kind: str, order: str, buffer: int):
     schema, key_of, held = KINDS[kind]
     fails = True
@@ -166,19 +167,16 @@ SELECTIONS = [
 ]
 
 
-@pytest.mark.parametrize("form", ["asc", "none", "function", "position", "position and key"])
-@pytest.mark.parametrize("buffer", BUFFERS)
-@pytest.mark.parametrize("select", SELECTIONS)
-@pytest.mark.parametrize(
-    "broken",
-    [
-        ("children", {"id": 2}),
-        ("grandchildren", {"parent": 3, "id": 1}),
-        ("siblings", {"id": 5}),
-        ("children", {"id": 0}),
-    ],
-    ids=str,
-)
+BROKEN = [
+    ("children", {"id": 2}),
+    ("grandchildren", {"parent": 3, "id": 1}),
+    ("siblings", {"id": 5}),
+    ("children", {"id": 0}),
+]
+FORMS = ["asc", "none", "function", "position", "position and key"]
+
+
+@pytest.mark.parametrize(("broken", "select", "buffer", "form"), pairs(BROKEN, SELECTIONS, BUFFERS, FORMS), ids=str)
 def test_what_runs_unseen_is_held_as_well(broken: tuple[str, dict[str, int]], select: str, buffer: int, form: str):
     """A function whose own rows nobody wants runs for what hangs on it; a failure of it takes that with it."""
     config = {"parent_buffer_rows": buffer}

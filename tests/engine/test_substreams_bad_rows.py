@@ -11,27 +11,25 @@ from families import CHILD, INTEGER, PARENT
 import burler
 from burler.errors import BadRecordError, PartialError, StreamError
 from burler.testing import TapRun, run_tap
+from support.pairs import pairs
 
 BELOW = {"children": {"children", "grandchildren"}, "grandchildren": {"grandchildren"}, "siblings": {"siblings"}}
 
 
-@pytest.mark.parametrize("page", [1, 5, 1000])
-@pytest.mark.parametrize("buffer", [1, 2, 100])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("stream", "fields"),
-    [
-        ("children", {"id": 0}),
-        ("children", {"id": 2}),
-        ("siblings", {"id": COUNT - 1}),
-        ("grandchildren", {"parent": 0, "id": 1}),
-        ("grandchildren", {"parent": 3, "id": 0}),
-    ],
-    ids=str,
-)
+BAD = [
+    ("children", {"id": 0}),
+    ("children", {"id": 2}),
+    ("siblings", {"id": COUNT - 1}),
+    ("grandchildren", {"parent": 0, "id": 1}),
+    ("grandchildren", {"parent": 3, "id": 0}),
+]
+
+
+@pytest.mark.parametrize(("bad", "form", "buffer", "page"), pairs(BAD, FORMS, [1, 2, 100], [1, 5, 1000]), ids=str)
 def test_a_bad_row_ends_its_substream_and_what_hangs_on_it_and_nothing_else(
-    stream: str, fields: dict[str, int], form: str, buffer: int, page: int
+    bad: tuple[str, dict[str, int]], form: str, buffer: int, page: int
 ):
+    stream, fields = bad
     config = {"parent_buffer_rows": buffer, "page_max_rows": page}
     run = run_tap(family(form, bad_row_for(stream, **fields)), config)
     assert list(run.result.errors) == [stream]
