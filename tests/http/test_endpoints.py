@@ -5,9 +5,6 @@ import inspect
 import itertools
 import pickle
 import re
-import subprocess
-import sys
-import textwrap
 import time
 import typing
 import uuid
@@ -607,38 +604,6 @@ def test_what_can_not_work_is_refused_with_its_place(make, said):
     assert said in str(caught.value)
     assert "test_endpoints.py:" in str(caught.value).split(" ")[0]
     assert str(caught.value).count("\n") < 3
-
-
-def test_types_come_through(tmp_path):
-    """The class that comes back is the class itself; methods made later are Any where it says so."""
-    (tmp_path / "typed.py").write_text(
-        textwrap.dedent(
-            """
-            from typing import TYPE_CHECKING, Any
-
-            import burler.http
-
-            @burler.http.endpoints(contacts="/contacts", verbs={"contacts": ("get", "pages")})
-            class Crm(burler.http.Client):
-                def one(self) -> int:
-                    return 1
-
-                if TYPE_CHECKING:
-                    def __getattr__(self, name: str) -> Any: ...
-
-            crm = Crm("https://api.example.com")
-            reveal_type(crm)
-            reveal_type(crm.one())
-            crm.get_contacts()
-            kind: type[Crm] = Crm
-            """
-        )
-    )
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", str(tmp_path / "typed.py")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    assert 'Revealed type is "typed.Crm"' in done.stdout
-    assert 'Revealed type is "int"' in done.stdout.replace("builtins.", "")
 
 
 def test_a_client_with_a_request_of_its_own_tries_as_often_as_any():
