@@ -30,7 +30,6 @@ import msgspec
 
 from burler.clock import Clock
 from burler.config.loading import Loaded
-from burler.config.secrets import masked
 from burler.declare.app import App
 from burler.engine.catalog.discovery import discover
 from burler.engine.catalog.plan import PlannedRun, make_plan
@@ -45,9 +44,9 @@ from burler.engine.session import open_session
 from burler.engine.state.ledger import FamilyState, Ledger
 from burler.engine.writer.versions import next_version
 from burler.engine.writer.writer import schema_of
-from burler.errors import BurlerError, CatalogError, Failure, PartialError, StreamError
+from burler.errors import CatalogError, Failure, PartialError, StreamError
 from burler.events import Events
-from burler.logs import place_of_error, short
+from burler.logs import in_one_line
 from burler.report.log import RunLog
 from burler.settings import Settings
 from burler.singer.messages import ActivateVersion, Schema
@@ -129,20 +128,17 @@ class PartEnd:
         return {*self.progress.behind, *(one.stream for one in self.errors)}
 
 
-def _plain(stream: str, error: BaseException) -> StreamError:
+def plain_error(stream: str, error: BaseException) -> StreamError:
     """An error that can be pickled, holds no secret, and says where in the author's code it arose."""
-    text = masked(str(error)) if isinstance(error, BurlerError) else short(error)
-    if text.startswith("stream '"):
-        return StreamError(stream, text)
-    place = None if isinstance(error, BurlerError) else place_of_error(error)
-    return StreamError(stream, f"stream '{stream}': {f'({place}): ' if place else ''}{text}")
+    text = in_one_line(error)
+    return StreamError(stream, text if text.startswith("stream '") else f"stream '{stream}': {text}")
 
 
 def _failures_of(errors: Mapping[str, BaseException]) -> Iterator[Failure]:
     """The errors of a run's streams, one by one, as plain data."""
     for stream, error in errors.items():
         parts = error.failures if isinstance(error, PartialError) else [Failure(stream, "", error)]
-        yield from (replace(one, error=_plain(one.stream, one.error)) for one in parts)
+        yield from (replace(one, error=plain_error(one.stream, one.error)) for one in parts)
 
 
 def _by_stream(failures: Iterable[Failure]) -> dict[str, BaseException]:

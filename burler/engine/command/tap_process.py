@@ -76,7 +76,7 @@ class TapProcess:
         self._unheard = b""
 
     def __enter__(self) -> Self:
-        """Raises: UsageError: the program is not here, or the system refused to start it."""
+        """Raises: UsageError: the program is not here."""
         program, *more = self._words
         if os.sep not in program:
             program = program_of(program, f"command '{self.command.name}'")
@@ -94,11 +94,9 @@ class TapProcess:
                 pipesize=_SMALL_PIPE_BYTES if self._small else -1,
                 start_new_session=True,
             )
-        except BaseException as error:
+        except BaseException:
             os.close(self._heard)
             shutil.rmtree(self._folder, ignore_errors=True)
-            if isinstance(error, OSError):
-                raise self._refused(error.strerror or str(error)) from None
             raise
         finally:
             os.close(note)
@@ -224,7 +222,7 @@ class TapProcess:
             self._hear(_left(until))
         self._listener.join(timeout=1.0)
         if "refused" in self._news:
-            raise self._refused(self._news["refused"])
+            raise UsageError(f"{self.command.shown}: can't be started: {self._news['refused']}.")
         return True
 
     @property
@@ -277,9 +275,6 @@ class TapProcess:
         with stderr:
             while block := stderr.read(_BLOCK_BYTES):
                 self._said.take(block)
-
-    def _refused(self, reason: str) -> UsageError:
-        return UsageError(f"{self.command.shown}: can't be started: {reason}.")
 
 
 class _Stderr:

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from burler.appref import AppRef
-from burler.engine.remote import Part, PartEnd, run_part
+from burler.engine.remote import Part, PartEnd, plain_error, run_part
 from burler.engine.run.signals import Stopper
 from burler.errors import BatchError, BurlerError, StreamError
-from burler.logs import place_of_error, short
 from burler.settings import Settings
 from burler.singer.messages import ArrowPage, Message, Records
 from burler.sinks import Form, Sink
@@ -187,5 +186,4 @@ def _as_ours(error: BaseException, stream: str) -> BurlerError:
         return StreamError(stream, f"stream '{stream}': {fact}. Correct the schema or the value in the tap")
     if isinstance(error, BurlerError):
         return error
-    place = place_of_error(error)
-    return StreamError(stream, f"stream '{stream}'{f' ({place})' if place else ''}: {short(error)}")
+    return plain_error(stream, error)
