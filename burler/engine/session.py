@@ -195,6 +195,26 @@ class Session:
         """What stands for the running stream while it is described."""
         return StreamRun(self.app.tap, stream, config=self.config, client=client or self.client, told=self.told, **more)
 
+    @contextlib.contextmanager
+    def beside(
+        self, stream: str, client_of: Callable[[], tuple[int, Any]] | None = None, **more: Any
+    ) -> Iterator[tuple[StreamRun, dict[str, Callable[[], Any]]]]:
+        """What stands for a stream in a function that runs beside its rounds, and what that may ask for: a client that
+        it asks for is not closed meanwhile.
+
+        Args:
+            client_of: gives the client and its number, if that is not the one of now.
+        """
+        with contextlib.ExitStack() as held:
+
+            def client() -> Any:
+                number, made = (client_of or self.clients.get)()
+                held.enter_context(self.clients.held(number))
+                return made
+
+            run = self.describing(stream, client=client, **more)
+            yield run, self.given(stream=lambda: run, client=client)
+
 
 class Clients:
     """The client of a tap, made once, and those that it has replaced. A client has a number: how many there were before

@@ -53,7 +53,7 @@ def test_it_is_read_as_a_state_that_a_run_is_given(either: Looking):
         lambda n: message(n - 1) + message(n) + "\n\n",
         lambda n: (message(n - 1) + message(n)).replace("\n", "\r\n"),
         lambda n: message(n - 1) + message(n) + message(n + 1)[:30],  # torn
-        lambda n: message(n - 1) + message(n) + LATER + "\nTraceback: no JSON\n",
+        lambda n: message(n - 1) + message(n) + LATER + "\n",
         lambda n: message(n - 1) + message(n).rstrip(),  # whole, its end is to come
     ]
     for number, form in enumerate(forms, 1):

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from burler.clock import Clock
-from burler.engine.acknowledge import Acknowledgements
+from burler.engine.acknowledge import Acknowledgements, AcknowledgeThread
 from burler.engine.catalog.plan import Plan, PlannedRun
 from burler.engine.family import Progress
 from burler.engine.run.partitions import GivenPartition
@@ -115,16 +115,15 @@ class Run:
         self.lock = threading.RLock()
         self.changed = threading.Condition()
         self.events = events
-        self.acknowledgements = Acknowledgements(
+        self.acknowledgements = (AcknowledgeThread if settings.tail else Acknowledgements)(
             session,
             plan,
             settings,
             self.clock,
             given=self.state,
+            stopper=stopper,
             client_of=self.client_of,
-            stop=self.stop,
             failed=self.stream_failed,
-            died=stopper.fail,
         )
         self.jobs: list[Any] = []
         self.waiting = deque(plan.runs)

@@ -529,6 +529,6 @@ class Worker:
             self._job.task_ended(task)
 
     def _acknowledge(self) -> None:
-        if self._run.acknowledgements.waiting and self._job.memory is None:
+        if self._run.acknowledgements.is_due and self._job.memory is None:
             with contextlib.suppress(Stop):  # what is left is told at the end of the run
-                self._stopper.run(self._run.acknowledgements.call, self.outbox.token)
+                self._stopper.run(self._run.acknowledgements.tell, self.outbox.token)

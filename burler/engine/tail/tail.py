@@ -391,15 +391,7 @@ class Tail:
     def _listen_once(self, source: Source, function: UserFunction, tries: Tries) -> None:
         session, clock = self._run.session, self._run.clock.beside
         begun, call = clock.monotonic(), Call(channel=_WakeChannel(self._pause, self._stop))
-        with contextlib.ExitStack() as held:
-
-            def client() -> Any:
-                number, made = session.clients.get()
-                held.enter_context(session.clients.held(number))
-                return made
-
-            stream = session.describing(source.name, client=client, call=call)
-            given = session.given(stream=lambda: stream, client=client)
+        with session.beside(source.name, call=call) as (stream, given):
             items = call_bound(stream, lambda: iter(session.invoke(function, given, stream=source.name)))
             with contextlib.closing(items):
                 while not self._stop.reason and call_bound(stream, lambda: next(items, _END)) is not _END:
