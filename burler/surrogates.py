@@ -56,3 +56,12 @@ def _veil_one(found: re.Match[bytes]) -> bytes:
     escape = found[0]
     is_half = escape[1:2] == b"u" and len(escape) < _WHOLE_PAIR and len(escape) > 2
     return _VEIL + escape[2:] if is_half else escape
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text has a form in UTF-8; one with half a surrogate pair has none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

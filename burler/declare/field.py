@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from burler.errors import DeclarationError
 from burler.singer import metadata as md
+from burler.singer.keys import check_key
 
 
 class FieldMetadata:
     """One node of a schema: ``breadcrumb``, ``schema``, and what is written of it.
 
     ``field.inclusion.automatic()``, ``field.selected.by_default()``, ``field.set("sql-datatype", "int4")``.
-    ``check`` turns a key and a value into what a catalog may carry, or raises (``singer.metadata.check_key``).
+    ``where``: the stream, for errors.
     """
 
-    def __init__(
-        self, breadcrumb: md.Breadcrumb, schema: Mapping[str, Any], *, check: Callable[[str, Any, int], tuple[str, Any]]
-    ) -> None:
+    def __init__(self, breadcrumb: md.Breadcrumb, schema: Any, *, tap_name: str, where: str) -> None:
         self.breadcrumb = breadcrumb
-        self.schema = schema
+        self.schema: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
         self.written: dict[str, Any] = {}
-        self._check = check
+        self._tap_name = tap_name
+        self._place = f"{where}, field {breadcrumb}" if breadcrumb.path else where
 
     @property
     def name(self) -> str | None:
@@ -40,7 +40,7 @@ class FieldMetadata:
         Raises:
             DeclarationError: a key that no catalog may publish, or a value of the wrong kind.
         """
-        wire, checked = self._check(key, value, self.level)
+        wire, checked = check_key(key, value, tap_name=self._tap_name, level=self.level, place=self._place)
         self.written[wire] = checked
 
     @property

@@ -22,6 +22,7 @@ from burler.schema.sources import SchemaLike, as_source
 from burler.settings import MOST_SECONDS
 from burler.singer.metadata import METHODS
 from burler.suggest import did_you_mean, nearest
+from burler.surrogates import is_unicode
 
 Order = Literal["asc", "none"] | None
 NOT_GIVEN: Any = object()  # where a decorator was written with empty parentheses
@@ -342,12 +343,3 @@ def check_name(stream: Any, place: str, *, decorator: str = "sync") -> None:
         raise DeclarationError(
             f"{place}: the stream's name holds half a character, {stream!a:.60}: no message can carry it."
         )
-
-
-def is_unicode(text: str) -> bool:
-    """Whether a text has a form in UTF-8; one with half a surrogate pair has none."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -10,6 +10,7 @@ blocked in its source for hours, so there a thread of its own calls them, ``burl
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -25,7 +26,8 @@ from burler.clock import Clock
 from burler.context import call_bound
 from burler.declare.spec import UserFunction
 from burler.engine.catalog.plan import Plan
-from burler.engine.run.signals import Stopper
+from burler.engine.run.signals import Stop, Stopper
+from burler.engine.run.workers import stopper_here
 from burler.engine.session import Session
 from burler.errors import StateError, StreamError
 from burler.logs import short
@@ -126,10 +128,9 @@ class _Listener:
 
     def values_of(self, state: Mapping[str, Any]) -> dict[str | None, Value]:
         """What a state says of the stream (under None) and of each of its partitions."""
-        entries: dict[str | None, Any] = {None: st.entry_of(state, self.name), **st.partitions_of(state, self.name)}
         return {
             partition: (entry.get(self.key) if self.key else None, entry.get(st.POSITION) or {})
-            for partition, entry in entries.items()
+            for partition, entry in [(None, st.entry_of(state, self.name)), *st.partitions_of(state, self.name).items()]
             if isinstance(entry, dict)
         }
 
@@ -260,8 +261,10 @@ class Acknowledgements:
         """A second has passed."""
 
     def close(self) -> None:
-        """The run has ended, and its last STATE is out: what it says is told."""
-        self.tell(last=True)
+        """The run has ended, and its last STATE is out: what it says is told. After a signal a function that goes on
+        has as long as a ``finally`` of the author's has."""
+        with contextlib.suppress(Stop), stopper_here(self._stopper).closing(self._stopper.stop):
+            self.tell(last=True)
 
     # ---- telling --------------------------------------------------------------------------------------------
 

@@ -239,12 +239,19 @@ class Clients:
         self._old: list[tuple[int, Any]] = []
         self._held: Counter[int] = Counter()
 
-    def get(self) -> tuple[int, Any]:
+    def get(self, wanted: int | None = None) -> tuple[int, Any]:
         """The client and its number; made, if there is none.
+
+        Args:
+            wanted: the number of the client that is meant, if that is not closed.
 
         Raises:
             what the author's function raised.
         """
+        with self._lock:
+            earlier = next((one for one in self._old if one[0] == wanted), None)
+        if earlier is not None:
+            return earlier
         while True:
             with self._lock:
                 if self._made:
@@ -260,14 +267,6 @@ class Clients:
                         self._client, self._made = client, True
                     else:  # it was renewed meanwhile
                         self._old.append((number, client))
-
-    def numbered(self, number: int) -> tuple[int, Any]:
-        """The client with a number, if it is not closed; else the one of now. With its number."""
-        with self._lock:
-            for other, client in self._old:
-                if other == number:
-                    return other, client
-        return self.get()
 
     @contextlib.contextmanager
     def held(self, number: int) -> Iterator[None]:

@@ -6,7 +6,7 @@ What to open for what:
     documents, documents_yaml         JSON and YAML, from files and by http: limits, broken and hostile input
     refs, targets                     references: replacing them, what they point to
     merge, overlay                    two schemas as one: allOf, keywords beside a reference; the same laid flat
-    type_names                        types and formats that do not exist
+    checks, type_names                what can't go out; types and formats that do not exist
     infer                             a schema from records: what was seen at each place
     samples, infer_read               samples as they lie about; rows and messages in them
     openapi_source, openapi_dialect   a schema from an OpenAPI document; its words as JSON Schema's

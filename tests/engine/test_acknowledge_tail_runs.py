@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blocked import started, wait_for
 from tapprocess import PYTHON, environment, write_tap
 from taps import ids, make
 
@@ -183,3 +184,30 @@ def test_nothing_is_told_once_the_reader_is_gone(tmp_path: Path):
         process.wait()
     lines = errors.read_text().splitlines()
     assert [line for line in lines if line in ("TOLD", "BACK")] == ["TOLD", "BACK"]
+
+
+HANGS = """
+import sys, time
+import burler
+tap = burler.tap("tap-x")
+
+@tap.HOW("rows", key_properties="id", replication_key="id", order="asc", schema=SCHEMA)
+def rows(stream):
+    yield {"id": 1}
+    while HOW == "tail" and not stream.wait(0.05):
+        pass
+
+@tap.acknowledge("rows")
+def acknowledge():
+    print("TOLD", file=sys.stderr, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("how", ["sync", "tail"])
+def test_a_function_that_hangs_does_not_keep_a_process_that_is_told_to_end(how: str, tmp_path: Path):
+    source = HANGS.replace("@tap.HOW", f"@tap.{how}").replace("HOW", repr(how))
+    with started(tmp_path, source, config={"tail": how == "tail", "state_message_min_interval_ms": 1}) as process:
+        wait_for(process, b"TOLD", 1)
+        process.terminate()
+        assert process.wait(8) == 0

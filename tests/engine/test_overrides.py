@@ -53,9 +53,12 @@ OFF = {"selected": False}
         (["secrte"], '["secrte"] (did you mean ["properties","secret"]?)'),
         (["properties"], '["properties"]'),
         (["properties", "l", "items"], '["properties","l","items"] (did you mean ["properties","l"]?)'),
-        (["properties", "l", "properties", "ssn"], "'l.ssn' (did you mean 'l[].ssn'?)"),
+        (
+            ["properties", "l", "properties", "ssn"],
+            '["properties","l","properties","ssn"] (did you mean ["properties","l","items","properties","ssn"]?)',
+        ),
         (["properties", "o", "ssn"], '["properties","o","ssn"] (did you mean '),
-        (["properties", "Secret"], "'Secret' (did you mean 'secret'?)"),
+        (["properties", "Secret"], '["properties","Secret"] (did you mean ["properties","secret"]?)'),
         (["", "properties", "secret"], '["","properties","secret"] (did you mean ["properties","secret"]?)'),
     ],
 )
@@ -95,12 +98,12 @@ def test_of_a_stream_that_is_not_selected_nothing_is_told(caplog: pytest.LogCapt
 # ---- schemas that nothing can follow --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("levels", [200, 1000, 5000])
+@pytest.mark.parametrize("levels", [1000, 5000])
 def test_a_schema_that_is_nested_too_deep_is_one_error(levels: int):
     schema: dict[str, Any] = INTEGER
     for _ in range(levels):
         schema = {"type": "object", "properties": {"x": schema}}
-    with pytest.raises(CatalogError, match=r"too deep|deeper than") as caught:
+    with pytest.raises(CatalogError, match="too deep") as caught:
         _run(_nested(), _entry(schema={"type": "object", "properties": {"id": INTEGER, "x": schema}}))
     assert len(str(caught.value).splitlines()) == 1
 

@@ -367,7 +367,8 @@ def test_metadata_of_fields_that_are_not_there(caplog: pytest.LogCaptureFixture)
         tap, catalog=_entry({}, ("aat", {"selected": False}), ("zzzzz", {"inclusion": "available"}))
     ).records("a")
     assert (
-        "the catalog speaks of fields that its schema does not have: 'aat' (did you mean 'at'?), 'zzzzz'" in caplog.text
+        "the catalog speaks of fields that its schema does not have: "
+        '["properties","aat"] (did you mean ["properties","at"]?), ["properties","zzzzz"]' in caplog.text
     )
 
 

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
-
 from burler.config.loading import Loaded
 from burler.declare.app import App
 from burler.declare.checks import line_of
-from burler.declare.options import is_unicode
 from burler.declare.spec import FIRST_KEY, StreamSpec, UserFunction
 from burler.engine.catalog import metadata as written
 from burler.engine.session import Session, open_session
 from burler.errors import CatalogError, DeclarationError
-from burler.regex import compile_pattern
+from burler.schema.checks import check_schema
 from burler.schema.refs import resolve_refs
 from burler.schema.sources import as_source
-from burler.schema.type_names import check_types
-from burler.schema_tree import expressions
+from burler.schema_tree import types_of
 from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
 from burler.singer.metadata import FULL_TABLE, INCREMENTAL, METHODS
 from burler.singer.select import like
+from burler.surrogates import is_unicode
 from burler.words import some
-
-logger = logging.getLogger(__name__)
 
 _MOST_GAPS = 50
 
@@ -177,8 +170,8 @@ def _discovered(session: Session) -> dict[str, CatalogEntry]:
     made = session.ask(function, "discover", what=what)
     where = f"{what} ({function.place})"
     if isinstance(made, Catalog):
-        made = made.to_wire()
-    elif callable(getattr(made, "to_dict", None)):
+        return dict(made.entries)
+    if callable(getattr(made, "to_dict", None)):
         made = made.to_dict()  # the Catalog of singer-python
     if not isinstance(made, Mapping):
         raise DeclarationError(
@@ -203,10 +196,9 @@ def _check_names(made: Mapping[Any, Any], where: str) -> None:
 def _with_entry(spec: StreamSpec, entry: CatalogEntry) -> StreamSpec:
     """What discovery says of a stream, where its declaration says nothing."""
     root = entry.metadata.get((), {})
-    keys = entry.key_properties or tuple(root.get("view-key-properties") or ())
     changes: dict[str, Any] = {}
-    if not spec.key_properties and keys:
-        changes["key_properties"] = keys
+    if not spec.key_properties and entry.key_properties:
+        changes["key_properties"] = entry.key_properties
     method = root.get("forced-replication-method") or entry.replication_method
     if method is not None and method not in METHODS:
         raise DeclarationError(
@@ -229,10 +221,8 @@ def _with_entry(spec: StreamSpec, entry: CatalogEntry) -> StreamSpec:
 
 def _first_key(keys: tuple[str, ...], entry: CatalogEntry) -> str | None:
     """The first field of a key, if rows can rise by it: numbers and text have an order."""
-    node = (entry.schema.get("properties") or {}).get(keys[0]) if keys else None
-    types = node.get("type") if isinstance(node, Mapping) else None
-    several = {types} if isinstance(types, str) else set(types or ())
-    return keys[0] if several and several <= {"integer", "number", "string", "null"} else None
+    types = set(types_of((entry.schema.get("properties") or {}).get(keys[0]))) if keys else set()
+    return keys[0] if types and types <= {"integer", "number", "string", "null"} else None
 
 
 def _raw_schema(session: Session, spec: StreamSpec, generated: dict[Any, Any], entry: CatalogEntry | None) -> Any:
@@ -295,75 +285,5 @@ def _finished(found: _Found, session: Session) -> dict[str, Any]:
         )
     if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
         raise DeclarationError(f"{where}: its schema must be a JSON object with 'properties'.")
-    _check_schema(schema, where=where)
+    check_schema(schema, where=where)
     return schema
-
-
-def _check_schema(schema: Mapping[str, Any], *, where: str) -> None:
-    """Refuse a schema that can't go out or can't be worked with: later it would break a run, or whoever reads its rows.
-
-    Args:
-        schema: as it would go out, without references.
-        where: words that the error begins with: "stream 'contacts' (tap_crm.py:14)".
-
-    Raises:
-        DeclarationError: a value or a name that JSON can't carry, a type that does not exist, or a regular expression
-            in ``patternProperties`` that can't be read, or be run without a bound.
-    """
-    try:  # one pass each way in C; the walk that finds the place is for those that are wrong
-        text = msgspec.json.encode(schema)
-        is_json = msgspec.json.decode(text) == schema
-    except RecursionError:
-        raise
-    except Exception:  # whatever it is, the walk names it
-        text, is_json = b'"pattern', False
-    problem = None if is_json else next(_strange(schema, "its schema"), None)
-    if problem is not None:
-        raise DeclarationError(f"{where}: {problem}")
-    if b'"pattern' in text:
-        _check_expressions(schema, where)
-    check_types(schema, where=where)
-
-
-def _strange(value: Any, path: str) -> Iterator[str]:
-    """What JSON can't carry, with the path to it."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            if not isinstance(key, str):
-                yield f"{path} has the name {key!r:.60}, which is no text. Names of JSON objects are text."
-            elif not is_unicode(key):
-                yield f"{path} has the name {key!a:.60}, which holds half a character: no message can carry it."
-            else:
-                yield from _strange(inner, f"{path} / {key:.60}")
-    elif isinstance(value, list | tuple):
-        for number, inner in enumerate(value):
-            yield from _strange(inner, f"{path} / {number}")
-    elif not _is_json(value):
-        yield f"{path} is {value!a:.60}, which JSON can't carry: text, numbers, booleans, null, lists and dicts only."
-
-
-def _is_json(value: Any) -> bool:
-    try:
-        return bool(msgspec.json.decode(msgspec.json.encode(value)) == value)
-    except Exception:
-        return False
-
-
-def _check_expressions(schema: Mapping[str, Any], where: str) -> None:
-    """``patternProperties`` decide which values come out, so burler must read them. ``pattern`` is for those who
-    check the rows: it may be written for another language than Python, and is only told."""
-    for keyword, expression, path in expressions(schema):
-        decides = keyword == "patternProperties"
-        told = f"{where}: schema: {path or 'the whole'}: {keyword} {expression!r:.60}"
-        try:
-            compiled = compile_pattern(expression)
-        except re.error as error:
-            told = f"{told} is no regular expression: {error}"
-        else:
-            if compiled.gap is None:
-                continue
-            told = f"{told}: {compiled.gap}"
-            decides = decides and not compiled.longest
-        if decides:
-            raise DeclarationError(told) from None
-        logger.warning("%s", told)

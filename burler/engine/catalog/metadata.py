@@ -22,7 +22,6 @@ from burler.engine.session import Session
 from burler.errors import DeclarationError
 from burler.singer import metadata as md
 from burler.singer.catalog import CatalogEntry
-from burler.singer.keys import check_key
 from burler.singer.metadata import INCREMENTAL
 from burler.suggest import did_you_mean
 from burler.words import some
@@ -51,7 +50,7 @@ def entry(
     for crumb, values in found.metadata.items() if found else ():
         said = {key: value for key, value in values.items() if value is not None}
         own[crumb] = _checked(session, crumb, said, f"{spec.where}, as discovered")
-    nodes = list(md.fields(schema)) if own or spec.fixed_metadata is not None or spec.metadata is not None else []
+    nodes = list(md.fields(schema))
     known = {crumb: ".".join(md.names(crumb)) for crumb, _node in nodes}
     for crumb in own:
         if crumb and crumb not in known:
@@ -93,21 +92,10 @@ def _lay(below: md.MetadataMap, over: md.MetadataMap) -> None:
 
 def _checked(session: Session, crumb: tuple[str, ...], values: Mapping[str, Any], where: str) -> dict[str, Any]:
     """What discovery or a mapping says of a node, checked like what a function writes."""
-    field = _field(session, crumb, None, where)
+    field = FieldMetadata(md.Breadcrumb(crumb), None, tap_name=session.app.name, where=where)
     for key, value in values.items():
         field.set(key, value)
     return field.written
-
-
-def _field(session: Session, crumb: tuple[str, ...], node: Any, where: str) -> FieldMetadata:
-    """A node that checks what is written of it; errors say which node it was."""
-    breadcrumb = md.Breadcrumb(crumb)
-    place = f"{where}, field {breadcrumb}" if crumb else where
-
-    def check(key: str, value: Any, level: int) -> tuple[str, Any]:
-        return check_key(key, value, tap_name=session.app.name, level=level, place=place)
-
-    return FieldMetadata(breadcrumb, node if isinstance(node, Mapping) else {}, check=check)
 
 
 def _fixed(session: Session, spec: StreamSpec, nodes: Nodes) -> md.MetadataMap:
@@ -143,7 +131,7 @@ def _visit(session: Session, spec: StreamSpec, schema: dict[str, Any], own: md.M
     what = f"{spec.where}: its metadata function"
 
     def visit(crumb: tuple[str, ...], node: Any) -> None:
-        run.field = field = _field(session, crumb, node, spec.where)
+        run.field = field = FieldMetadata(md.Breadcrumb(crumb), node, tap_name=session.app.name, where=spec.where)
         given = session.given(
             breadcrumb=lambda: field.breadcrumb,
             sub_schema=lambda: node,

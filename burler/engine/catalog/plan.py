@@ -16,6 +16,7 @@ from burler.engine.catalog import user_catalog
 from burler.engine.catalog.discovery import Discovery
 from burler.engine.family import Family, PartitionOrder
 from burler.errors import CatalogError, DeclarationError
+from burler.schema_tree import types_of
 from burler.singer import metadata as md
 from burler.singer import state as st
 from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
@@ -32,9 +33,16 @@ _FORMATS = {"date-time": "date-time", "date": "date", "singer.decimal": "decimal
 
 def key_format(schema: Mapping[str, Any], key: str) -> str | None:
     """What a schema says of the text of a key: "date-time", "date", "decimal" (``singer.decimal``), or None."""
-    node = (schema.get("properties") or {}).get(key)
+    return _FORMATS.get(_format(_node(schema, key)))
+
+
+def _node(schema: Mapping[str, Any], key: str | None) -> Any:
+    return (schema.get("properties") or {}).get(key)
+
+
+def _format(node: Any) -> Any:
     said = node.get("format") if isinstance(node, dict) else None
-    return _FORMATS.get(said) if isinstance(said, str) else None
+    return said if isinstance(said, str) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +83,7 @@ class PlannedStream:
     def first_bookmark(self, start_date: str | None) -> str | None:
         """``start_date``, unless the schema says that the values of the bookmark's key are numbers: a sequence of the
         source's knows no time."""
-        node = (self.schema.get("properties") or {}).get(self.bookmark_key)
-        said = node.get("type") if isinstance(node, dict) else None
-        types = {said} if isinstance(said, str) else set(said or ())
-        return None if types and types <= {"integer", "number", "null"} else start_date
-
-    @property
-    def batch_enabled(self) -> bool | None:
-        """Whether the stream is to go out as BATCH messages; None where nothing is said of it alone.
-
-        Raises:
-            CatalogError: something else than true or false.
-        """
-        value: bool | None = self.told("batch-enabled")
-        return value
+        return None if _kind(self.schema, self.bookmark_key) == "number" else start_date
 
     def told(self, key: str) -> Any:
         """What the stream's own metadata say under a key of burler's; None where they say nothing.
@@ -307,9 +302,8 @@ def _plan_stream(
     versions: bool,
 ) -> PlannedStream:
     name = spec.tap_stream_id
-    root = metadata.get((), {})
     method, replication_key = user_catalog.replication(spec, own.metadata.get((), {}), given)
-    keys = user_catalog.key_properties(spec, given, root)
+    keys = user_catalog.key_properties(spec, given)
     resumed = spec.resumable_by if method == FULL_TABLE else None
     metadata = _with_keys(metadata, (*keys, replication_key, resumed), method, replication_key)
     schema = prune(entry.schema, metadata, stream=name)
@@ -329,7 +323,8 @@ def _plan_stream(
             "else under that name. Leave replication_key out, and give the value with @tap.bookmark."
         )
     full_table = method == FULL_TABLE
-    _check_key(spec, None if full_table else replication_key, schema)
+    if replication_key is not None and spec.bookmark is None:
+        _check_key(spec, replication_key, schema)
     return PlannedStream(
         spec=spec,
         stream=entry.emitted_name,
@@ -372,15 +367,13 @@ def _refuse_one_name_twice(planned: Iterable[PlannedStream]) -> None:
             )
 
 
-def _check_key(spec: StreamSpec, key: str | None, schema: Mapping[str, Any]) -> None:
+def _check_key(spec: StreamSpec, key: str, schema: Mapping[str, Any]) -> None:
     """Refuse a ``lookback`` or ``signpost`` that the key's type has no room for, before the first message.
 
     Raises:
         DeclarationError: the schema says that the key is text, or a number where a time is needed.
     """
-    kind = _kind(schema, key) if key is not None and spec.bookmark is None else None
-    if kind is None:
-        return
+    kind = _kind(schema, key)
     if spec.lookback is not None and kind == "text":
         raise DeclarationError(
             f"{spec.where}: lookback: the key '{key}' is text, and nothing is so much before a text."
@@ -393,19 +386,13 @@ def _check_key(spec: StreamSpec, key: str | None, schema: Mapping[str, Any]) -> 
         raise DeclarationError(f"{spec.where}: signpost asks for a date-time or date as key, and '{key}' is a {kind}.")
 
 
-def _kind(schema: Mapping[str, Any], key: str) -> str | None:
+def _kind(schema: Mapping[str, Any], key: str | None) -> str | None:
     """What values of a key are: "time", "number", "text"; None where the schema leaves it open."""
-    node = (schema.get("properties") or {}).get(key)
-    if not isinstance(node, dict):
-        return None
-    types = node.get("type")
-    listed = {types} if isinstance(types, str) else set(types or ())
-    listed -= {"null"}
-    if listed and listed <= {"integer", "number"}:
+    node = _node(schema, key)
+    types, form = set(types_of(node)) - {"null"}, _format(node)
+    if types and types <= {"integer", "number"}:
         return "number"
-    if listed != {"string"}:
+    if types != {"string"}:
         return None
-    said = node.get("format")
-    if said in ("date-time", "date"):
-        return "time"
-    return "number" if said == "singer.decimal" else None if said else "text"
+    kinds = {None: "text", "date-time": "time", "date": "time", "singer.decimal": "number"}
+    return kinds.get(form)

@@ -7,7 +7,7 @@ so, a forced method wins with a warning, and a replication key must be one that 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,8 +26,6 @@ from burler.words import some
 logger = logging.getLogger(__name__)
 
 _MOST_SHOWN = 20
-_MOST_LEVELS = 300  # of JSON; a schema of 64 levels, the deepest that a tap can have, has some 250
-_STEPS = ("properties", "items")
 # What the tap says of these is a fact, which a catalog can't change.
 _FACTS = ("forced-replication-method", "valid-replication-keys")
 
@@ -76,60 +74,33 @@ def _merged(mine: CatalogEntry, given: CatalogEntry) -> CatalogEntry:
     for crumb, values in theirs.items():
         here = merged.setdefault(crumb, {})
         said = here.get("inclusion")
-        facts = {key: here.get(key) for key in _FACTS}
-        here.update((key, value) for key, value in values.items() if value is not None)
+        here.update((key, value) for key, value in values.items() if value is not None and key not in _FACTS)
         if said in (md.UNSUPPORTED, md.AUTOMATIC) or (said and here["inclusion"] != md.UNSUPPORTED):
             here["inclusion"] = said  # the tap's to say; some tools fill in 'automatic' where they find nothing
-        for key, value in facts.items():
-            if value is None:
-                here.pop(key, None)
-            else:
-                here[key] = value
     schema = given.schema or mine.schema
-    if given.schema:
-        _refuse_deep(schema, name)
-        if b'"$ref"' in msgspec.json.encode(schema):  # an old tap has printed it with references
-            try:
-                schema = resolve_refs(schema, source=f"the catalog's schema of stream '{name}'")
-            except DeclarationError as error:
-                raise CatalogError(str(error)) from None
+    if given.schema and b'"$ref"' in msgspec.json.encode(schema):  # an old tap has printed it with references
+        try:
+            schema = resolve_refs(schema, source=f"the catalog's schema of stream '{name}'")
+        except DeclarationError as error:
+            raise CatalogError(str(error)) from None
     if stream_selected(merged, stream=name):
         _tell_of_fields(name, schema, theirs, merged)
     return replace(given, schema=schema, metadata=merged)
-
-
-def _refuse_deep(schema: dict[str, Any], name: str) -> None:
-    """A schema that is nested beyond what any code can follow. Level by level: a walk that calls itself would fail."""
-    level: list[Any] = [schema]
-    for _ in range(_MOST_LEVELS):
-        level = [
-            inner
-            for node in level
-            for inner in (node.values() if isinstance(node, Mapping) else node)
-            if isinstance(inner, Mapping | list)
-        ]
-        if not level:
-            return
-    raise CatalogError(
-        f"the catalog's schema of stream '{name}' is nested deeper than {_MOST_LEVELS} JSON objects or lists. Leave it "
-        "out, and the tap's own holds."
-    )
 
 
 def _tell_of_fields(name: str, schema: Mapping[str, Any], theirs: md.MetadataMap, merged: md.MetadataMap) -> None:
     """A warning for metadata of fields that the schema does not have: it may be a slip that lets out what should
     stay, or keeps what should come. A line for fields that are selected inside one that is not."""
     known = dict(md.fields(schema))
-    dotted = {crumb: md.dotted(crumb) for crumb in known}
     strange = [crumb for crumb, values in theirs.items() if crumb not in known and not _is_beside(crumb, values, known)]
     if strange:
-        shown = ", ".join(_strange(crumb, dotted) for crumb in strange[:_MOST_SHOWN])
+        shown = ", ".join(_strange(crumb, known) for crumb in strange[:_MOST_SHOWN])
         more = f" and {len(strange) - _MOST_SHOWN} more" if len(strange) > _MOST_SHOWN else ""
         logger.warning(
             "stream '%s': the catalog speaks of fields that its schema does not have: %s%s", name, shown, more
         )
     out = fields_selected(known, merged, stream=name)
-    lost = [dotted[crumb] for crumb in known if theirs.get(crumb, {}).get("selected") is True and not out[crumb]]
+    lost = [md.dotted(crumb) for crumb in known if theirs.get(crumb, {}).get("selected") is True and not out[crumb]]
     if lost:
         logger.info(
             "stream '%s': selected, but they can't come since they are unsupported or inside a field that is not "
@@ -150,23 +121,21 @@ def _is_beside(crumb: tuple[str, ...], values: Mapping[str, Any], known: Mapping
     return field in known and values.get("selected") is not False
 
 
-def _strange(crumb: tuple[str, ...], known: Mapping[tuple[str, ...], str]) -> str:
-    """A breadcrumb that no field has, and the field that may be meant: by name, or whole where it names none."""
-    named = len(crumb) > 1 and crumb[0] == "properties" and crumb[-2] == "properties"
-    near = nearest(
-        ".".join(md.names(crumb) if named else (part for part in crumb if part not in _STEPS)), known.values()
-    )
-    shown = [
-        f"'{md.dotted(one)}'" if named else msgspec.json.encode(one).decode()
-        for one in (crumb, *(field for field, dotted in known.items() if dotted == near))
-    ]
-    return shown[0] if near is None else f"{shown[0]} (did you mean {shown[1]}?)"
+def _strange(crumb: tuple[str, ...], known: Iterable[tuple[str, ...]]) -> str:
+    """A breadcrumb that no field has, and that of the field that may be meant."""
+    fields = {_name(one): one for one in known}
+    near = nearest(_name(crumb), fields)
+    shown = msgspec.json.encode(crumb).decode()
+    return shown if near is None else f"{shown} (did you mean {msgspec.json.encode(fields[near]).decode()}?)"
 
 
-def key_properties(spec: StreamSpec, given: CatalogEntry | None, root: Mapping[str, Any]) -> tuple[str, ...]:
-    """The stream's key: the tap's own; for a stream without one, what the catalog says (a view's keys first)."""
-    view = root.get("view-key-properties") if root.get("is-view") is True else None
-    wanted = tuple((given.key_properties if given else ()) or view or root.get("table-key-properties") or ())
+def _name(crumb: tuple[str, ...]) -> str:
+    return ".".join(part for part in crumb if part not in ("properties", "items"))
+
+
+def key_properties(spec: StreamSpec, given: CatalogEntry | None) -> tuple[str, ...]:
+    """The stream's key: the tap's own; for a stream without one, what the catalog says."""
+    wanted = given.key_properties if given else ()
     if not spec.key_properties:
         return wanted
     if wanted and set(wanted) != set(spec.key_properties):

@@ -202,7 +202,7 @@ class Run:
         job = next((job for job in tuple(self.jobs) if stream in job.family.names), None)
         if job is None or not job.client_numbers:
             return self.session.clients.get()
-        return self.session.clients.numbered(min(tuple(job.client_numbers)))
+        return self.session.clients.get(min(tuple(job.client_numbers)))
 
     def stream_failed(self, name: str, error: StreamError) -> None:
         """A function of a stream's failed that is not called in its own run: for an acknowledgement."""

@@ -13,7 +13,6 @@ import logging
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from burler import logs
 from burler.clock import Ticker

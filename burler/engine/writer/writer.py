@@ -78,7 +78,7 @@ class StreamWriter:
         self._sink, self._now, self._invoke = sink, now, invoke
         self._limit = sys.maxsize if limit is None else limit
         # A look at a few rows is no load: it shows them.
-        form: Form = "messages" if limit is not None else sink.choose(planned.stream, planned.batch_enabled)
+        form: Form = "messages" if limit is not None else sink.choose(planned.stream, planned.told("batch-enabled"))
         self._asks_bookmarks = spec.bookmark is not None and planned.bookmark_key is not None
         # Not where the function wants to know what comes below the row.
         self._asks_each = spec.bookmark is not None and self._asks_bookmarks and "children" not in spec.bookmark.names
