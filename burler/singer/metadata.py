@@ -43,27 +43,33 @@ class Breadcrumb:
         return dotted(self.path) or "(the stream)"
 
 
-def names(path: Sequence[str]) -> Iterator[str]:
-    """The field names on a breadcrumb: what stands behind each ``properties``."""
+def steps(path: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """A breadcrumb step by step: ``("properties", name)``, ``("items",)``, keyword and branch of a union. A field may be
+    called ``items`` or ``properties`` itself."""
     i = 0
     while i < len(path):
-        if path[i] == "properties" and i + 1 < len(path):
-            yield path[i + 1]
-            i += 2
-        else:
-            i += 1
+        pair = i + 1 < len(path) and (path[i] == "properties" or (path[i] in UNIONS and path[i + 1].isdecimal()))
+        yield tuple(path[i : i + 2]) if pair else (path[i],)
+        i += 2 if pair else 1
+
+
+def _is_field(step: tuple[str, ...]) -> bool:
+    return len(step) > 1 and step[0] == "properties"
+
+
+def names(path: Sequence[str]) -> Iterator[str]:
+    """The field names on a breadcrumb: what stands behind each ``properties``."""
+    return (step[1] for step in steps(path) if _is_field(step))
 
 
 def dotted(path: Sequence[str]) -> str:
     """A breadcrumb for people: ``address.city``; a field of an array's items is ``tags[].name``."""
-    text, i = "", 0
-    while i < len(path):
-        if path[i] == "properties" and i + 1 < len(path):
-            text += f".{path[i + 1]}" if text else path[i + 1]
-            i += 2
+    text = ""
+    for step in steps(path):
+        if _is_field(step):
+            text += f".{step[1]}" if text else step[1]
         else:
-            text += "[]" if path[i] == "items" else f".{path[i]}"
-            i += 1
+            text += "[]" if step == ("items",) else f".{'.'.join(step)}"
     return text
 
 
@@ -73,39 +79,15 @@ def plain_crumb(path: Sequence[str]) -> tuple[str, ...]:
     ``("properties", "x", "anyOf", "0", "properties", "y")`` becomes ``("properties", "x", "properties",
     "y")``: a row does not say which branch it follows, so that a field is one field in all of them.
     """
-    out: list[str] = []
-    i = 0
-    while i < len(path):
-        if path[i] == "properties" and i + 1 < len(path):
-            out += path[i : i + 2]
-            i += 2
-        elif path[i] in UNIONS and i + 1 < len(path) and path[i + 1].isdecimal():
-            i += 2
-        else:
-            out.append(path[i])
-            i += 1
-    return tuple(out)
+    return tuple(part for step in steps(path) if len(step) == 1 or _is_field(step) for part in step)
 
 
 def parent_of(crumb: tuple[str, ...]) -> tuple[str, ...]:
     """The breadcrumb of the field (or the stream) that a field stands in."""
-    crumb = crumb[:-2]
-    while crumb and not (len(crumb) > 1 and crumb[-2] == "properties" and _is_name(crumb)):
-        crumb = crumb[:-1]
-    return crumb
-
-
-def _is_name(crumb: tuple[str, ...]) -> bool:
-    """Whether the last part is a field's name: a field may be called ``items`` or ``properties`` itself."""
-    i = 0
-    while i < len(crumb):
-        if crumb[i] == "properties":
-            if i + 2 == len(crumb):
-                return True
-            i += 2
-        else:
-            i += 1
-    return False
+    above = list(steps(crumb))[:-1]
+    while above and not _is_field(above[-1]):
+        above.pop()
+    return tuple(part for step in above for part in step)
 
 
 def to_map(entries: Iterable[Mapping[str, Any]]) -> MetadataMap:
@@ -185,11 +167,7 @@ def standard_metadata(
         root["forced-replication-method"] = replication_method
     if replication_key is not None:
         root["valid-replication-keys"] = [replication_key]
-    compiled: MetadataMap = {(): root}
-    found: dict[tuple[str, ...], Any] = {}
-    _collect(schema, (), found)
-    for crumb in found:
-        compiled[crumb] = {"inclusion": AVAILABLE}
+    compiled: MetadataMap = {(): root, **{crumb: {"inclusion": AVAILABLE} for crumb, _node in fields(schema)}}
     for key in (*key_properties, replication_key):
         if key is not None and ("properties", key) in compiled:
             compiled["properties", key]["inclusion"] = AUTOMATIC

@@ -35,8 +35,8 @@ _OF_THE_WHOLE = (
 )
 
 
-def as_bool(value: Any, *, place: str) -> bool | None:
-    """``selected`` as a bool; None if it says nothing. Text is read, with a warning.
+def _read_bool(value: Any, key: str, place: str) -> bool | None:
+    """``selected`` as a bool, also where it is text; None if it says nothing.
 
     Raises:
         CatalogError: neither a bool, null, nor the text "true" or "false".
@@ -44,9 +44,8 @@ def as_bool(value: Any, *, place: str) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
-        logger.warning("%s: 'selected' is the text %r; read as a boolean", place, value)
         return value.strip().lower() == "true"
-    raise CatalogError(f"{place}: 'selected' must be true or false, not {value!r:.60}.")
+    raise CatalogError(f"{place}: '{key}' must be true or false, not {value!r:.60}.")
 
 
 def _place(crumb: tuple[str, ...], stream: str) -> str:
@@ -63,12 +62,9 @@ def with_booleans(metadata: md.MetadataMap, *, stream: str) -> md.MetadataMap:
     texts: list[str] = []
     for crumb, values in out.items():
         for key in ("selected", "selected-by-default"):
-            value = values.get(key)
-            if value is None or isinstance(value, bool):
+            if isinstance(values.get(key), bool | None):
                 continue
-            if not isinstance(value, str) or value.strip().lower() not in ("true", "false"):
-                raise CatalogError(f"{_place(crumb, stream)}: '{key}' must be true or false, not {value!r:.60}.")
-            values[key] = value.strip().lower() == "true"
+            values[key] = _read_bool(values[key], key, _place(crumb, stream))
             texts.append(md.dotted(crumb) or "the stream itself")
     if texts:
         more = f" and {len(texts) - 3} more" if len(texts) > 3 else ""
@@ -79,35 +75,30 @@ def with_booleans(metadata: md.MetadataMap, *, stream: str) -> md.MetadataMap:
 
 def stream_selected(metadata: md.MetadataMap, *, stream: str, default: bool = False) -> bool:
     """Whether metadata selects a stream; ``default`` is what counts where it says nothing."""
-    root = metadata.get((), {})
-    if root.get("inclusion") == md.UNSUPPORTED:
-        return False
-    if root.get("inclusion") == md.AUTOMATIC:
-        return True
-    for key in ("selected", "selected-by-default"):
-        chosen = as_bool(root.get(key), place=_place((), stream))
-        if chosen is not None:
-            return chosen
-    return default
+    return _selected(metadata, (), stream, default)
 
 
 def field_selected(metadata: md.MetadataMap, crumb: tuple[str, ...], *, stream: str) -> bool:
     """Whether one field of a selected stream is wanted, its parents left aside."""
+    return _selected(metadata, crumb, stream, True)
+
+
+def _selected(metadata: md.MetadataMap, crumb: tuple[str, ...], stream: str, default: bool) -> bool:
     entry = metadata.get(crumb)
     if not entry:
-        return True
-    inclusion = entry.get("inclusion")
-    if inclusion == md.UNSUPPORTED:
-        return False
-    if inclusion == md.AUTOMATIC:
-        return True
+        return default
+    if entry.get("inclusion") in (md.UNSUPPORTED, md.AUTOMATIC):
+        return bool(entry["inclusion"] == md.AUTOMATIC)
     for key in ("selected", "selected-by-default"):
         value = entry.get(key)
+        if isinstance(value, bool):
+            return value
         if value is not None:
-            chosen = as_bool(value, place=_place(crumb, stream))
-            if chosen is not None:
-                return chosen
-    return True
+            place = _place(crumb, stream)
+            if isinstance(value, str):
+                logger.warning("%s: 'selected' is the text %r; read as a boolean", place, value)
+            return bool(_read_bool(value, "selected", place))
+    return default
 
 
 def fields_selected(
@@ -133,7 +124,7 @@ def prune(schema: Mapping[str, Any], metadata: md.MetadataMap, *, stream: str) -
     ``minProperties`` ...) go where a field of it went, and a ``oneOf`` becomes an ``anyOf``, since two of its
     branches may differ in that field alone.
     """
-    off = {crumb for crumb in metadata if crumb and not field_selected(metadata, crumb, stream=stream)}
+    off = set(deselected(metadata, stream=stream))
     pruned, _changed = _prune(schema, off | {(*crumb[:-2], *_LOSES) for crumb in off}, ())
     return pruned
 

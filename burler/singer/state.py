@@ -133,35 +133,29 @@ def _lines(content: bytes, source: str) -> list[Any]:
     return values
 
 
-def stream_entry(state: State, stream: str) -> dict[str, Any]:
-    """A stream's entry under ``bookmarks``, read only; empty if there is none."""
-    return (state.get("bookmarks") or {}).get(stream) or {}
-
-
 def get_bookmark(state: State, stream: str, key: str, default: Any = None) -> Any:
     """One value of a stream's entry."""
-    value = stream_entry(state, stream).get(key)
+    value = value_of(state, stream, key)
     return default if value is None else value
 
 
 def set_bookmark(state: State, stream: str, key: str, value: Any) -> None:
-    """Set one value of a stream's entry in place; None takes the key away."""
-    if value is None:
-        entry = stream_entry(state, stream)
-        if key in entry:
-            del entry[key]
-            if not entry:
-                del state["bookmarks"][stream]
-        return
-    bookmarks = state.get("bookmarks")
-    if not isinstance(bookmarks, dict):
-        bookmarks = state["bookmarks"] = {}
-    if not isinstance(bookmarks.get(stream), dict):
-        bookmarks[stream] = {}
-    bookmarks[stream][key] = value
+    """Set one value of a stream's entry in place; None takes the key away, and an entry that is empty then."""
+    if value is not None:
+        _objects_below(state, "bookmarks", stream)[key] = value
+    elif key in (entry := entry_of(state, stream)):
+        del entry[key]
+        if not entry:
+            del state["bookmarks"][stream]
 
 
-# ---- the entry of a stream, or of one of its partitions ----------------------------------------------------------
+def _objects_below(state: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """What stands below some keys, made where there is no object."""
+    for key in keys:
+        if not isinstance(state.get(key), dict):
+            state[key] = {}
+        state = state[key]
+    return state
 
 
 def partitions_of(state: Mapping[str, Any], stream: str) -> dict[str, Any]:
@@ -203,15 +197,7 @@ def put(state: State, stream: str, key: str, value: Any, partition: str | None =
         if not entry:
             drop(state, stream, partition)
         return
-    bookmarks = state.setdefault("bookmarks", {})
-    if not isinstance(bookmarks.get(stream), dict):
-        bookmarks[stream] = {}
-    entries = bookmarks[stream].get(PARTITIONS)
-    if not isinstance(entries, dict):
-        entries = bookmarks[stream][PARTITIONS] = {}
-    if not isinstance(entries.get(partition), dict):
-        entries[partition] = {}
-    entries[partition][key] = value
+    _objects_below(state, "bookmarks", stream, PARTITIONS, partition)[key] = value
 
 
 def put_entry(state: State, stream: str, entry: Mapping[str, Any] | None, partition: str | None = None) -> None:
@@ -246,7 +232,7 @@ _LARGEST_VERSION = 2**53
 
 def get_version(state: State, stream: str) -> int | None:
     """The version of a full table that was last activated; both spellings are read."""
-    version = stream_entry(state, stream).get("version")
+    version = entry_of(state, stream).get("version")
     if version is None:
         others = state.get("activate_versions")
         version = others.get(stream) if isinstance(others, dict) else None

@@ -17,7 +17,7 @@ from burler.lake.reading.lines import FileLines, Wanted
 from burler.lake.replay.plan import ReplayStream
 from burler.lake.replay.state import Part, Plan, Position, plan, position_of
 from burler.singer.messages import State, to_line
-from burler.singer.state import stream_entry
+from burler.singer.state import entry_of
 from burler.storage.base import Store
 
 _log = logging.getLogger("burler.lake")
@@ -106,7 +106,7 @@ class Replay:
     def _plan(self, stream: ReplayStream) -> Plan:
         """What is left of a stream; said aloud where it is more than what is new."""
         snapshot = stream.snapshot
-        start, why_not = position_of(stream_entry(self._state, stream.id), snapshot, stream.only)
+        start, why_not = position_of(entry_of(self._state, stream.id), snapshot, stream.only)
         if why_not is not None:
             _log.warning("stream '%s' is read from the start: %s", stream.id, why_not)
             self._state["bookmarks"].pop(stream.id, None)
