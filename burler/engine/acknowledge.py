@@ -26,8 +26,7 @@ from burler.clock import Clock
 from burler.context import call_bound
 from burler.declare.spec import UserFunction
 from burler.engine.catalog.plan import Plan
-from burler.engine.run.signals import Stop, Stopper
-from burler.engine.run.workers import stopper_here
+from burler.engine.run.signals import Stop, Stopper, stopper_here
 from burler.engine.session import Session
 from burler.errors import StateError, StreamError
 from burler.logs import short

@@ -44,8 +44,8 @@ class Breadcrumb:
 
 
 def steps(path: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """A breadcrumb step by step: ``("properties", name)``, ``("items",)``, keyword and branch of a union. A field may be
-    called ``items`` or ``properties`` itself."""
+    """A breadcrumb step by step: ``("properties", name)``, ``("items",)``, keyword and branch of a union. A field may
+    be called ``items`` or ``properties`` itself."""
     i = 0
     while i < len(path):
         pair = i + 1 < len(path) and (path[i] == "properties" or (path[i] in UNIONS and path[i + 1].isdecimal()))

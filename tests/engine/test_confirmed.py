@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confirming import LATER, Beside, Looking, message, state
-from hypothesis import given
-from hypothesis import strategies as st
+from confirming import LATER, Looking, message, state
 
 ROW = json.dumps({"type": "RECORD", "stream": "a", "record": {"id": 1, "at": 5}}) + "\n"
 WITH_WORD = json.dumps({"type": "RECORD", "stream": "a", "record": {"bookmarks": "x" * 100}}) + "\n"
@@ -101,24 +99,6 @@ def test_it_is_replaced_rotated_truncated_and_written_anew(either: Looking):
     assert either.look() == 4
     either.write(json.dumps(state(5)))
     assert either.look() == 5
-
-
-@given(cuts=st.lists(st.integers(0, 1500), max_size=12))
-def test_touched_states_add_up_wherever_the_looks_fall(tmp_path_factory: Any, cuts: list[int]):
-    """Each line carries what has changed since the one before: the position changes with every third."""
-    here = Beside(tmp_path_factory.mktemp("touched") / "state", state_scope="touched")
-    said = [(number, {"lsn": number // 3}) for number in range(1, 20)]
-    here.say(*said)
-    lines = [state(number, position if number % 3 == 0 or number == 1 else None) for number, position in said]
-    content = "".join(json.dumps({"type": "STATE", "value": line}) + "\n" for line in lines)
-    done = 0
-    for cut in [*sorted(cuts), len(content)]:
-        with here.path.open("a") as file:
-            file.write(content[done:cut])
-        done = max(done, min(cut, len(content)))
-        whole = content[: done + 1].count("\n")  # of the last one only its end may lack
-        assert (here.page() or [None])[-1] == (said[whole - 1] if whole else None)
-    assert not here.end().result.errors
 
 
 # ---- how much of it is read -------------------------------------------------------------------------------
