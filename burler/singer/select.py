@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -112,23 +112,18 @@ def _select_fields(
         named = {crumb for crumb, name in shown.items() if like(name, pattern)}
         if named:
             used.add(rule)
-        above: set[Crumb] = set()
-        for crumb in named if rule.keep else ():
-            while crumb := md.parent_of(crumb):
-                above.add(crumb)
+        above = {one for crumb in named for one in _above(crumb)} if rule.keep else set()
         for crumb in shown:
-            if crumb in above or crumb in named or _inside(crumb, named):
+            if crumb in above or crumb in named or not named.isdisjoint(_above(crumb)):
                 selected[crumb] = rule.keep
     for crumb, wanted in selected.items():
         compiled.setdefault(crumb, {})["selected"] = wanted
     return used
 
 
-def _inside(crumb: Crumb, named: set[Crumb]) -> bool:
+def _above(crumb: Crumb) -> Iterator[Crumb]:
     while crumb := md.parent_of(crumb):
-        if crumb in named:
-            return True
-    return False
+        yield crumb
 
 
 def _field_names(schema: Mapping[str, Any]) -> dict[Crumb, str]:
