@@ -41,7 +41,11 @@ def open_session(app: App, config: Mapping[str, Any] | Loaded) -> tuple[Session,
     marked = app.config_form.secret_paths
     hide_config(loaded.config, marked=marked)
     if not app.streams and app.discover is None:
-        raise _no_streams(app)
+        forgotten = [cls.__name__ for cls in Stream.__subclasses__() if not cls.__name__.startswith("_")]
+        hint = f"Put @tap.stream above class {forgotten[0]}. " if forgotten else ""
+        raise DeclarationError(
+            f"{app.name} ({app.place}): declares no stream. {hint}A stream is a function with @tap.sync('contacts')."
+        )
     checked, settings = _check(app, loaded)
     log_settings.follow(settings)
     hide_config(checked, marked=marked, more=True)
@@ -62,14 +66,6 @@ def _check(app: App, loaded: Loaded) -> tuple[dict[str, Any], Settings]:
     if problems:
         raise ConfigError("\n  ".join(problems))
     return checked, settings
-
-
-def _no_streams(app: App) -> DeclarationError:
-    forgotten = [cls.__name__ for cls in Stream.__subclasses__() if not cls.__name__.startswith("_")]
-    hint = f"Put @tap.stream above class {forgotten[0]}. " if forgotten else ""
-    return DeclarationError(
-        f"{app.name} ({app.place}): declares no stream. {hint}A stream is a function with @tap.sync('contacts')."
-    )
 
 
 class Session:
@@ -162,13 +158,7 @@ class Session:
         with self._lock:
             key = (owner, stream)
             if key not in self._instances:
-                try:
-                    self._instances[key] = owner()
-                except TypeError as error:
-                    raise DeclarationError(
-                        f"stream '{stream}': class {owner.__name__} can't be made: {short(error)}. It takes no "
-                        "arguments: its methods ask for client and config by name."
-                    ) from error
+                self._instances[key] = owner()
             return self._instances[key]
 
     def guarded(self, action: Callable[[], Any], *, run: StreamRun, what: str, place: str) -> Any:
