@@ -4,7 +4,7 @@
     events.tell(Page("orders", 120, "2026-01-01T00:00:00Z"))
 
 The engine tells what happens, and does not know who listens. Events hold plain data; none is told for each row. Any
-thread may tell one, mostly under the engine's lock, so whoever hears it is quick.
+thread may tell one, mostly under the run's lock, so whoever hears it is quick.
 """
 
 from __future__ import annotations

@@ -286,7 +286,7 @@ class Job:
             return most
         return max(1, min(most, max(writer.room for writer in self.writers.values())))
 
-    # ---- tasks (under the engine's lock) ---------------------------------------------------------------
+    # ---- tasks (under the run's lock) ------------------------------------------------------------------
 
     def wrote(self) -> None:
         """A page went through."""
@@ -321,7 +321,7 @@ class Job:
                 self.writers[name].counts.without_value += tracker.without_value
                 self.writers[name].counts.newer += tracker.newer
 
-    # ---- from other threads (under the engine's lock) ----------------------------------------------------
+    # ---- from other threads (under the run's lock) -------------------------------------------------------
 
     def tick(self) -> None:
         """Rows that wait while user code blocks go out, and a STATE that is due.

@@ -8,7 +8,7 @@ are called for each of them, in order. Once all these rows are out, the parent's
 from there, inclusive, brings what is missing again.
 
 The main thread's worker can be interrupted by signals; the others look, page by page, whether the run is to end.
-Everything behind the pull runs under the engine's lock.
+Everything behind the pull runs under the run's lock.
 """
 
 from __future__ import annotations
