@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support.servers import collect_sockets
+
 
 @contextmanager
 def ftp_server(folder: Path, *, says_times: bool = True) -> Iterator[tuple[str, Path]]:
@@ -36,3 +38,4 @@ def ftp_server(folder: Path, *, says_times: bool = True) -> Iterator[tuple[str, 
     finally:
         ftp.close_all()
         thread.join(5)
+        collect_sockets()

@@ -17,6 +17,7 @@ from burler.errors import BurlerError
 from burler.lake import LakeDriver, PartWriter, open_store
 from burler.singer.messages import ActivateVersion, Schema
 from burler.testing import FakeClock
+from support.servers import collect_sockets
 
 START = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 ID_NAME = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": ["null", "string"]}}}
@@ -101,6 +102,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Behind the last of them the process runs tests of other folders, while Spark is up."""
+    if item.get_closest_marker("spark") and not (nextitem and nextitem.get_closest_marker("spark")):
+        collect_sockets()
 
 
 def skip_unless_ci(reason: str) -> None:

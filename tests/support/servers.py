@@ -12,12 +12,14 @@ gives: ``lambda connection: connection.end(reset=True)``.
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import logging
 import socket
 import struct
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -239,6 +241,14 @@ def session_of(answer):
 def warnings_of(caplog):
     """What is above INFO, where METRIC lines stand."""
     return [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]
+
+
+def collect_sockets() -> None:
+    """fsspec leaves connections to FTP open, pyspark those to its JVM: what they leave to the garbage collector goes
+    now, and not in the test of somebody else later."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 CONFIG: Any = None
