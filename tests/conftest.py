@@ -179,7 +179,6 @@ def pytest_collection(session):
         return (yield)
     finally:
         gc.enable()
-        gc.collect()
         gc.freeze()
 
 
