@@ -48,6 +48,8 @@ def _opened(file: BinaryIO) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        if isinstance(error.__context__, OSError):  # of the file: zipfile takes it for one that is no zip
+            raise error.__context__ from None
         raise FormatError(f"it can't be read as a zip: {error}", kind="damaged") from None
 
 

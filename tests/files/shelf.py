@@ -44,7 +44,20 @@ class Shelf(AbstractFileSystem):
 
     def _open(self, path, mode="rb", **_more):
         self._check(f"open {path}")
-        return io.BytesIO(self.files[path])
+        return Opened(self.files[path], self.fails.get(f"read {path}"))
+
+
+class Opened(io.BytesIO):
+    """A file; one that may not be read, too."""
+
+    def __init__(self, data, error):
+        super().__init__(data)
+        self._error = error
+
+    def read(self, size=-1, /):
+        if self._error is not None:
+            raise self._error
+        return super().read(size)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from filebox import ORDER, ids, tap_of, zip_of
+from filebox import ORDER, error, ids, tap_of, zip_of
 from shelf import shelf as opened
 
 from burler.errors import FileError, MissingExtra, StorageError, UsageError
@@ -121,6 +121,13 @@ def test_a_folder_that_can_not_be_listed_is_an_error_and_nothing_is_forgotten(sh
         list(open_store("shelf://in").files(""))
     shelf.fails.clear()
     assert ids(run_tap(tap, state=second.states[-1])) == []
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl.bz2", "a.parquet", "a.zip"])
+def test_a_file_that_its_store_does_not_give_is_not_told_as_a_broken_one(shelf, name):
+    shelf.files[f"in/{name}"] = zip_of({"a.csv": b"id\n1\n"})
+    shelf.fails[f"read in/{name}"] = PermissionError(13, "Permission denied")
+    assert f"file 'in/{name}' can't be read: " in error(f"shelf://in/{name}")
 
 
 @pytest.mark.parametrize("status", [401, 403, 500, 503])
