@@ -121,7 +121,8 @@ def _rows(block: bytes, before: int, *, is_open: bool, allow_nan: bool) -> Itera
         if not line.strip():
             continue
         if fact := why_no_object(line, is_open=is_open, allow_nan=allow_nan):
-            failure = FormatError(f"{fact}{near(line.strip())}", f"line {number:,}", "lines")
+            kind = "" if kept or before else "lines"  # behind a row it is damaged, and no other format
+            failure = FormatError(f"{fact}{near(line.strip())}", f"line {number:,}", kind)
             break
         kept.append(line)
     if kept:

@@ -170,6 +170,14 @@ def test_what_is_broken_is_refused_with_its_name(tmp_path, case):
     assert str(refused.value).count("\n") <= 3
 
 
+@pytest.mark.parametrize("end", [b'{"id": 3, "na', b'{"id": 3, "name": }\n'])
+def test_a_line_that_is_broken_behind_others_is_no_other_format(tmp_path, end):
+    done = run_tap(tap_of(batch_files(put(tmp_path, "a.jsonl", LINES + end))))
+    said = str(done.result.errors["orders"])
+    assert "a.jsonl', line 3: it is " in said and "another format" not in said
+    assert len(done.records("orders")) == 2
+
+
 def test_a_parquet_that_was_not_written_to_its_end_is_refused(tmp_path):
     pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "a.parquet")
     data = (tmp_path / "a.parquet").read_bytes()
