@@ -225,8 +225,10 @@ class Schedule:
         return min(waiting, key=lambda source: source.due or 0.0, default=None)
 
     def seconds_until_due(self, now: float, busy: Collection[Source], own: Source | None = None) -> float:
-        """How long there is nothing to do."""
-        source, moments = own or self._next(busy), [self._discover_at] if self._discover_at < math.inf else []
+        """How long there is nothing to do; of ``own``, for the thread that reads it alone: that discovers nothing."""
+        source, moments = own or self._next(busy), []
+        if own is None and self._discover_at < math.inf:
+            moments.append(self._discover_at)
         if source is not None and source.due is not None:
             moments.append(source.due)
         return min(max(0.0, min(moments) - now), _LONGEST_SECONDS) if moments else _SECONDS
