@@ -723,3 +723,56 @@ def test_a_wake_while_a_round_is_under_way_is_not_forgotten():
 
     run_tap(tap, TAIL, stopper=stopper)
     assert len(polls) == 2
+
+
+def test_a_wake_that_a_hangup_overtakes_is_not_forgotten():
+    tap, stopper, reads, hooked, wakes = burler.tap("tap-t"), signals.Stopper(), [], threading.Event(), iter([1])
+
+    @tap.wake("table")
+    def listen(stream):
+        hooked.wait(20)
+        yield from wakes
+        stream.wait(60)
+
+    @tap.sync("table", key_properties="id", schema=ID)
+    def table():
+        reads.append(1)
+        if len(reads) == 2:
+            stopper.end()
+        return [{"id": 1}]
+
+    @tap.post_transform("events")
+    def slow(record):
+        if not hooked.is_set():
+            hooked.set()  # the table is due now, and whoever reads it waits for this page
+            time.sleep(0.5)
+            stopper.hang_up()
+        return record
+
+    @tap.sync("events", **KEYED)
+    def events():
+        time.sleep(0.5)  # the table has been read once
+        yield {"id": 1}
+
+    out = run_tap(tap, {**TAIL, "workers": 2, "tail_max_seconds": 8}, stopper=stopper)
+    assert len(out.records("table")) == 2
+
+
+def test_what_waits_for_its_next_connection_does_not_wait_for_discovery():
+    tap, stopper, spent = burler.tap("tap-t"), signals.Stopper(), []
+
+    @tap.tail("pushed", key_properties="id", schema=ID)
+    def pushed():
+        return []  # until the interval is over
+
+    @tap.sync("events", **KEYED)
+    def events():
+        time.sleep(0.2)
+        begun = time.process_time()
+        time.sleep(1)  # discovery is due, and nobody is there to see to it
+        spent.append(time.process_time() - begun)
+        stopper.end()
+        return []
+
+    run_tap(tap, {**TAIL, "tail_rediscover_seconds": 0.1}, stopper=stopper)
+    assert spent[0] < 0.4

@@ -288,6 +288,9 @@ class Tail:
         reason = (self._stop if job is None else job.stop).reason
         if reason == Reason.LEFT_BEHIND:
             return False  # all that there is to say of it was said then
+        if job is None and not errors:  # a SIGHUP, or the end, came first: it was not read, and stays due
+            source.rounds -= 1
+            return False
         if job is not None and not pushed:
             source.cuts = source.cuts + 1 if reason == Reason.CUT and job.status != "succeeded" else 0
         now = self._now()
