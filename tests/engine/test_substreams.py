@@ -106,6 +106,21 @@ def test_fields_of_the_parent_that_nobody_wants_reach_its_children():
     assert seen == [{"id": 1, "key": 5, "not in the schema": {"a": [1]}}]
 
 
+def test_a_parent_that_nobody_wants_may_read_its_whole_table():
+    tap = burler.tap("tap-family")
+    parents = tap.stream("parents", key_properties="id", schema=PARENT, replication_key="key")
+
+    @parents.sync
+    def rows(stream: burler.StreamRun) -> Iterator[dict[str, int]]:
+        with stream.full_table():
+            yield {"id": 1, "key": 1}
+
+    parents.substream("children", schema=CHILD).sync(lambda parent: [{"id": 1, "parent": parent["id"]}])
+    run = run_tap(tap, select="children")
+    assert not run.result.errors
+    assert out_of(run) == [("children", (1, 1))]
+
+
 # ---- what a child may give ------------------------------------------------------------------------
 
 

@@ -1,5 +1,5 @@
 """The outbox: what the functions of a task have given, on its way to the writers of their streams, and what they say of
-their streams, which is done behind it. Everything but ``Channel`` runs under the run's lock."""
+their streams, which is done behind it. What writes runs under the run's lock; ``TaskChannel`` takes it for that."""
 
 from __future__ import annotations
 
@@ -366,13 +366,15 @@ class TaskChannel(Channel):
     def version_begins(self, stream: str) -> None:
         """Rows from here on are a full table."""
         self._check(stream, "full_table")
-        self._act(lambda: self._job.writers[stream].begin_block())
+        if stream in self._job.writers:  # not of a parent that runs unseen: no row of it goes out
+            self._act(self._job.writers[stream].begin_block)
 
     def version_ends(self, stream: str, *, whole: bool) -> None:
         """The full table has ended."""
         self._check(stream, "full_table")
-        versions, behind = self._job.writers[stream].versions, self._task.behind
-        self._act(lambda: versions.end_block(whole=whole and stream not in behind))
+        writer, behind = self._job.writers.get(stream), self._task.behind
+        if writer is not None:
+            self._act(lambda: writer.versions.end_block(whole=whole and stream not in behind))
 
     def not_modified(self, stream: str) -> None:
         """The source says that nothing has changed. Rows of substreams hang on rows that do not come. What the function
