@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -104,10 +104,6 @@ class Program(TapCommand):
                 words += ["--config", str(file)]
             at = behind
         return replace(self, words=(*words, *self.words[at:]))
-
-    def with_environment(self, more: Mapping[str, str]) -> Program:
-        """The same with more in its environment."""
-        return replace(self, environment={**self.environment, **more})
 
     def last_words(self, ended: Ended) -> str:
         """The last line that a run has said on stderr, for messages; "nothing" if there was none."""

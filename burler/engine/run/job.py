@@ -61,7 +61,7 @@ class Memory:
 
 
 class Job:
-    """Lives from SCHEMA to the root's last STATE. The engine's lock guards everything behind the pull.
+    """Lives from SCHEMA to the root's last STATE. The run's lock guards everything behind the pull.
 
     ``at`` is the stream whose rows came last, ``last`` the task that began last. ``status`` says how it ended.
 

@@ -57,9 +57,9 @@ class Reason(enum.IntEnum):
 class StopToken:
     """Asked by whoever works, set by whoever knows; what a parent is told holds for all below it.
 
-    Below a run's own (``Stopper.stop``) hang the engine's, under which the sink is written, and in a tail the one that
-    lasts until the next SIGHUP. A family's (``Job``) hangs below one of these two, a worker's below that, and below
-    that the one of a try of a task.
+    Below the process's (``Stopper.stop``) hang the run's (``Run.stop``), which ends with the sink, and in a tail the
+    one that lasts until the next SIGHUP. A family's (``Job``) hangs below one of these two, a worker's below that, and
+    below that the one of a try of a task.
 
     Setting it takes no lock, so that a signal's handler may. ``error`` is the first one after which nothing can be
     written.
