@@ -42,6 +42,14 @@ def test_names_and_schemas_of_all_kinds(tmp_path, encoding, schema, rows):
     assert len(rows_of(pair, "orders")) == len(rows)
 
 
+@formats
+def test_a_field_whose_schema_is_true_may_hold_anything(tmp_path, encoding):
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}, "any": True}}
+    rows = [{"id": 1, "any": [1, {"a": "b"}]}, {"id": 2}, {"id": 3, "any": "x"}]
+    pair = check(both(lambda: shop(rows, schema=schema), encoding, tmp_path))
+    assert len(rows_of(pair, "orders")) == 3
+
+
 SELECTIONS = {
     "a field": "orders,!orders.text,!orders.price",
     "nested": "orders,!orders.owner.email,!orders.owner.home.zip,!orders.items.price",

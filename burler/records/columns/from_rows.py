@@ -224,8 +224,9 @@ class _DictFields:
         self._columns = []
         for field in wanted:
             # One null is as good as another: of a field that may be absent but not null, none is let through.
-            nullable = field.name not in required and "null" in types_of(properties.get(field.name) or {})
-            make = self._maker(properties.get(field.name), field.type, nullable, is_key=field.name == key)
+            sub = properties.get(field.name)
+            nullable = field.name not in required and isinstance(sub, Mapping) and "null" in types_of(sub)
+            make = self._maker(sub, field.type, nullable, is_key=field.name == key)
             self._columns.append((field.name, itemgetter(field.name), make))
 
     def arrays(self, rows: list[Any]) -> list[Any]:
