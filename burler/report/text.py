@@ -108,8 +108,16 @@ def _counts(counts: dict[str, Any]) -> str:
     parts = []
     for name in sorted(counts.keys() - {"bytes"}):
         total, reasons = total_of(counts[name])
-        parts.append(f"{total:,} {name.replace('_', ' ')}{f' ({ascii_of(reasons)})' if reasons else ''}")
+        parts.append(f"{_several(total, name)}{f' ({ascii_of(reasons)})' if reasons else ''}")
     return ", ".join(parts)
+
+
+def _several(count: int, name: str) -> str:
+    """``1 request``, ``1 refresh``, ``2 retries``: names of counts are plurals."""
+    if count == 1:
+        ends = (("ies", "y"), ("shes", "sh"), ("s", ""))
+        name = next((name.removesuffix(many) + one for many, one in ends if name.endswith(many)), name)
+    return f"{count:,} {name.replace('_', ' ')}"
 
 
 def total_of(count: int | dict[str, int]) -> tuple[int, str]:

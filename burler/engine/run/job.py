@@ -237,7 +237,7 @@ class Job:
             if self.memory is not None:
                 self._end_round()
             else:
-                self.save_state(between=status == "succeeded")
+                self.save_state(between=status == "succeeded", covers=status == "stopped")
         if self in run.jobs:
             run.jobs.remove(self)
         for task in self.open_tasks:
@@ -464,15 +464,19 @@ class Job:
         self.since_rows = self.since_pages = self._ended_tasks = 0
         self._since = self.run.clock.monotonic()
 
-    def save_state(self, *, between: bool = False) -> None:
-        """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose. ``between``: it stands
-        between two streams, and may be put off."""
+    def save_state(self, *, between: bool = False, covers: bool = False) -> None:
+        """STATE with what is safe to say now; nothing in a run that leaves rows out on purpose.
+
+        Args:
+            between: it stands between two streams, and may be put off.
+            covers: it comes also where it says the same as the last one, if rows came since.
+        """
         run = self.run
         if run.limit is not None or run.stop.error is not None:
             return
         self.save()
         if not (between and run.ledger.puts_off()):
-            run.say_state()
+            run.say_state(covers=covers)
 
 
 def _recurring(run: PlannedRun, name: str) -> Recurring | None:

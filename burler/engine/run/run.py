@@ -137,13 +137,13 @@ class Run:
         since. Files that hold records before it are closed for it."""
         for job in self.jobs:
             job.save()
-        self.say_state()
+        self.say_state(covers=True)
         self.sink.settle()
 
-    def say_state(self) -> None:
-        """STATE, if it says anything new."""
+    def say_state(self, *, covers: bool = False) -> None:
+        """STATE, if it says anything new. ``covers``: or if rows came since the last one."""
         self.note_syncing()
-        value = self.ledger.snapshot()
+        value = self.ledger.snapshot(covers=covers)
         if value is not None:
             self.sink.write(State(msgspec.json.decode(value)))
             self.ledger.is_out(value)

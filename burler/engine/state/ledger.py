@@ -143,13 +143,14 @@ class Ledger:
     def _seconds_since(self) -> float:
         return self._clock.monotonic() - self._out_at
 
-    def snapshot(self) -> bytes | None:
-        """The value of a STATE that says what is safe now; None: none is wanted, since the last one says the same."""
+    def snapshot(self, *, covers: bool = False) -> bytes | None:
+        """The value of a STATE that says what is safe now; None: none is wanted, since the last one says the same.
+        ``covers``: one is wanted all the same for rows that came since."""
         if not self._writes:
             return None
         self.is_put_off = False
         encoded = msgspec.json.encode(self.document)
-        anyway = self._always and self.uncovered_since is not None
+        anyway = (self._always or covers) and self.uncovered_since is not None
         return encoded if encoded != self._out or anyway else None
 
     def is_out(self, snapshot: bytes) -> None:
