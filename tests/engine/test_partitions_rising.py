@@ -113,6 +113,20 @@ def test_a_lookback_reads_the_last_partitions_again():
     assert second.states[-1] == {"bookmarks": {"rows": {"id": 7}}}
 
 
+def test_what_its_author_takes_back_of_the_last_partition_is_not_in_the_bookmark_that_is_left():
+    def rows(stream, partition):
+        yield from given(MONTHS)(stream, partition)
+        if partition["account"] == "c":
+            stream.save_bookmark(7)
+            stream.save_bookmark(6)  # of 7 there may be more
+        else:
+            stream.save_bookmark()
+
+    run = run_tap(rising(MONTHS, rows, bookmark_strategy="manual"))
+    assert [entry_of(state)["id"] for state in run.states] == [3, 5, 7, 6, 6]
+    assert run.states[-1] == {"bookmarks": {"rows": {"id": 6}}}
+
+
 # ---- out of turn --------------------------------------------------------------------------------------
 
 

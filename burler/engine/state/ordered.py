@@ -37,7 +37,7 @@ class OrderedPartitions:
         self._last = NOWHERE  # the greatest key of those before the front
         self._pending: Any = None  # an exclusive stream's bookmark that waits for a greater value
         self._above: list[str] = []  # partitions whose own bookmark is that one, or between
-        self._greatest: Any = None  # of all bookmarks so far
+        self._greatest: Any = None  # of all bookmarks of those that are finished
 
     def follow(self, progress: Progress) -> None:
         """A partition has got on, or has come to its end. Behind one that fails none collapses in this run.
@@ -45,7 +45,8 @@ class OrderedPartitions:
         Raises:
             UnsortedStreamError: they don't rise as declared, and the stream says that this is an error.
         """
-        self._greatest = self._greater(self._greatest, progress.bookmarks.get(self._name))
+        if progress.is_complete:  # before that, its author may take it back
+            self._greatest = self._greater(self._greatest, progress.bookmarks.get(self._name))
         if self._broken or progress.partition.number < self._front:
             return
         # Thousands may wait for one before them.
