@@ -15,7 +15,7 @@ from native_taps import CSV, LINES, ROWS, SCHEMA, batches, config_of, put, rows_
 import burler
 from burler import batch_files
 from burler.batch import read
-from burler.testing import canary, run_tap
+from burler.testing import FakeClock, canary, run_tap
 
 zstandard = pytest.importorskip("zstandard")
 
@@ -450,3 +450,35 @@ def test_a_row_of_csv_that_does_not_fit_is_a_bad_record_like_any_other(tmp_path)
     path.write_bytes(b"id,name,price,at\n1,x,,2024-01-01T00:00:00Z\n1.5,y,,\n3,z,,yesterday\n4,w,,\n")
     run = run_tap(tap_of(batch_files(path), on_bad_record="skip"))
     assert [row["id"] for row in run.records("orders")] == [1, 4]
+
+
+def test_in_a_tail_files_that_nobody_has_counted_or_measured_make_a_state_due(tmp_path):
+    path, numbers = put(tmp_path, "a.csv"), iter(range(1, 100))
+    tap = burler.tap("tap-exports")
+
+    @tap.sync("orders", key_properties="id", replication_key="id", order="asc", schema=SCHEMA)
+    def orders():
+        yield batch_files(path, check=False, columns=list(SCHEMA["properties"]), bookmark=next(numbers))
+
+    settings = {
+        "tail": True,
+        "tail_max_rounds": 4,
+        "new_record_polling_interval_ms": 10_000,
+        "state_message_min_interval_ms": 15_000,
+    }
+    run = run_tap(tap, {**config_of(tmp_path), **settings}, clock=FakeClock())
+    assert run.types == ["SCHEMA", "BATCH", "BATCH", "STATE", "BATCH", "BATCH", "STATE"]
+    assert [state["bookmarks"]["orders"]["id"] for state in run.states] == [2, 4]
+
+
+def test_a_state_that_is_due_behind_such_files_waits_no_longer_than_a_minute(tmp_path):
+    path, clock, tap = put(tmp_path, "a.csv"), FakeClock(), burler.tap("tap-exports")
+
+    @tap.sync("orders", key_properties="id", replication_key="id", bookmark_strategy="on_page", schema=SCHEMA)
+    def orders():
+        for number in range(1, 5):
+            yield batch_files(path, check=False, columns=list(SCHEMA["properties"]), bookmark=number)
+            clock.advance(40)
+
+    run = run_tap(tap, config_of(tmp_path), clock=clock)
+    assert [state["bookmarks"]["orders"]["id"] for state in run.states] == [1, 3, 4, 4]

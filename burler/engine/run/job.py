@@ -124,7 +124,7 @@ class Job:
         self.retries = Retries(run.session.invoke)
         self.last: Task | None = None
         self.since_rows, self.since_pages, self._since = memory.since if memory else (0, 0, run.clock.monotonic())
-        self._ended_tasks = self._bytes_before = 0
+        self._ended_tasks, self._out = 0, (0, 0)
         self.partitions = self._partitions()
         specs = [stream.spec for stream in planned.streams]
         self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
@@ -291,8 +291,9 @@ class Job:
     def wrote(self) -> None:
         """A page went through."""
         self.since_pages += 1
-        before, self._bytes_before = self._bytes_before, self.bytes
-        self.run.ledger.add(self._bytes_before - before)
+        (pages, size), self._out = self._out, (sum(one.counts.pages for one in self.writers.values()), self.bytes)
+        if self._out[0] > pages:
+            self.run.ledger.add(self._out[1] - size)
 
     def task_began(self, task: Task) -> None:
         """Rows of a task follow."""

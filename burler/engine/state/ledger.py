@@ -112,10 +112,9 @@ class Ledger:
     # ---- when a STATE comes ----------------------------------------------------------------------------
 
     def add(self, count: int) -> None:
-        """So many bytes of records were written."""
-        if count:
-            self.bytes_since += count
-            self.note()
+        """So many bytes of records were written; 0 where nobody knows, as of a source's files."""
+        self.bytes_since += count
+        self.note()
 
     def note(self) -> None:
         """There is something that no STATE covers: a record, or what else a STATE would say anew."""
@@ -131,7 +130,8 @@ class Ledger:
         """Whether the records since the last STATE outweigh its line: a big one several times, since making it takes
         time, too; in a slow stream, whether long enough has passed."""
         wanted = self.size if self.is_small else _TIMES * self.size
-        return self.bytes_since >= wanted or (self.bytes_since > 0 and self._seconds_since() >= _LATEST_SECONDS)
+        late = self.uncovered_since is not None and self._seconds_since() >= _LATEST_SECONDS
+        return late or self.bytes_since >= wanted
 
     def puts_off(self) -> bool:
         """Whether a STATE between two streams waits. Where there are thousands of small ones and the line is big, it

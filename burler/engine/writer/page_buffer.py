@@ -26,7 +26,7 @@ class RowCounts:
     """What came of the rows of one stream in one round.
 
     Attributes:
-        rows, bytes: that are out.
+        rows, bytes: that are out, as far as they are known. pages: that are, or lots of a source's files.
         repeated: that were out already, as they are. left_out: by the stream's post_transform function. beyond: behind
             the limit.
         without_value: of the bookmark's key. newer: beyond the bookmark that the stream began with.
@@ -34,6 +34,7 @@ class RowCounts:
 
     rows: int = 0
     bytes: int = 0
+    pages: int = 0
     repeated: int = 0
     left_out: int = 0
     beyond: int = 0
@@ -168,3 +169,4 @@ class PageBuffer(Output):
     def _count(self, rows: int, size: int) -> None:
         self.counts.rows += rows
         self.counts.bytes += size
+        self.counts.pages += 1
