@@ -71,7 +71,7 @@ def _again(spec: StreamSpec) -> str:
     said = f"is polled again {interval} after each poll, {begin}"
     if spec.wake is not None:
         said += ", and at once where its wake function says so; a call that gets lost costs time, and no row"
-    compared = bool(spec.key_properties) or spec.bookmark is None  # what `engine/tail/memory` knows rows by
+    compared = bool(spec.key_properties) or spec.bookmark is None  # what `engine/run/job` knows rows by
     if spec.bookmark_key is not None and spec.resume == "inclusive" and compared:
         said += "; a row that is read once more and is the same as in the poll before does not go out again"
     return said

@@ -370,8 +370,9 @@ class AcknowledgeThread(Acknowledgements):
         self._wake.set()
         self._thread.join(_CLOSE_SECONDS)
         if self._thread.is_alive():
-            self._left = True
-            logger.warning("an acknowledge function has not come back within %.0f s; it is left behind", _CLOSE_SECONDS)
+            self._left, at = True, self._at
+            what = "an acknowledge function" if at is None else _what(at[1])
+            logger.warning("%s has not come back within %.0f s; it is left behind", what, _CLOSE_SECONDS)
 
     def _work(self) -> None:
         try:

@@ -39,7 +39,7 @@ def merge(own: Catalog, given: Catalog, *, whole: bool) -> dict[str, CatalogEntr
 
     Raises:
         CatalogError: it selects a stream that the tap does not have, or is that of another tap; ``selected`` is no
-            boolean; a schema is nested too deep or has a reference that can't be resolved.
+            boolean; a schema has a reference that can't be resolved.
     """
     strange = [name for name in given.entries if name not in own.entries]
     for name in strange:
