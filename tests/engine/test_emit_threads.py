@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from emitting import emitting, ids, row, rows_in
-from families import CHILD, PARENT
+from families import CHILD, PARENT, failures_of
 
 import burler
 from burler.errors import BadRecordError, BurlerError
@@ -125,6 +126,30 @@ def test_a_thread_that_emits_when_its_function_has_ended_is_told_so(partitioned:
     assert "stream 'main'" in str(raised[0])
     assert "not once the function has ended" in str(raised[0])
     assert 7 not in ids(out)
+
+
+def test_what_a_thread_emits_while_its_partition_fails_is_no_row_of_the_next():
+    """Its bookmark would pass rows that are not out."""
+    count = 30
+
+    def main(stream, partition):
+        begins = 1_000_000 * (count - int(partition["n"]))
+
+        def some() -> None:
+            with contextlib.suppress(BurlerError):
+                for i in range(begins, begins + 900_000):
+                    stream.emit_record(row(i))
+
+        threading.Thread(target=some, daemon=True).start()
+        time.sleep(0.02)
+        raise LookupError("as planned")
+
+    tap = emitting(main, order="asc")
+    tap.partitions("main", key="n")(lambda: [{"n": str(n)} for n in range(count)])
+    out = run_tap(tap)
+    assert {type(one.error) for one in failures_of(out, "main")} == {LookupError}
+    for n, entry in out.states[-1]["bookmarks"]["main"]["partitions"].items():
+        assert entry["key"] < 1_000_000 * (count - int(n) + 1)
 
 
 def test_a_bad_row_of_a_thread_is_the_streams_error():

@@ -130,6 +130,9 @@ class Worker:
             self._write_last()
             if isinstance(ended, Halted) and task.error is None:
                 raise
+            with task.emitting:
+                self.outbox.is_open = False
+            self._write_last()  # what threads emit from here on would go out with the next task
             return not self._failed(task, ended.error if isinstance(ended, Raised) else None)
 
     def _call_root(self, task: Task) -> None:
