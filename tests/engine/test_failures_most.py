@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,35 @@ def test_nonsense_counts_as_a_failure_too():
     assert len(parts) == 5
     assert "more than 4 of its parts" in str(end.error)
     assert "yielded a string" in str(end.error)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("blocks_on_main", [False, True])
+def test_a_partition_that_blocks_does_not_keep_the_run_from_its_end(blocks_on_main: bool):
+    """It has ten seconds: a source may be slow."""
+    blocked, hold = threading.Event(), threading.Event()
+    tap = burler.tap("tap-family")
+    tap.partitions("parents", key="n")(lambda: [{"n": 1}, {"n": 2}])
+
+    @tap.sync("parents", key_properties="id", replication_key="key", order="asc", schema=PARENT, workers=2)
+    def parents():
+        if (threading.current_thread() is threading.main_thread()) == blocks_on_main:
+            yield {"id": 1, "key": 1}
+            blocked.set()
+            hold.wait(60)
+        blocked.wait(60)
+        raise LookupError("as planned")
+
+    tap.sync("beside", key_properties="id", schema=PARENT)(lambda: [{"id": 1}])
+    begun = time.monotonic()
+    try:
+        run = run_tap(tap, {"max_failures": 0})
+    finally:
+        hold.set()
+    assert time.monotonic() - begun < 30
+    assert "max_failures" in str(run.result.errors["parents"])
+    assert run.records("parents") == [{"id": 1, "key": 1}]
+    assert run.records("beside") == [{"id": 1}]
 
 
 # ---- what a person sees ---------------------------------------------------------------------------

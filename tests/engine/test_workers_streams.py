@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import pytest
+from families import failures_of
 from parts import FIELDS, given, marks, never_ahead, row
 
 import burler
@@ -243,3 +244,32 @@ def test_a_stream_that_is_left_behind_is_told_with_all_of_its_time(caplog: pytes
         hold.set()
     [said] = [one.getMessage() for one in caplog.records if one.getMessage().startswith("stream 'left': stopped")]
     assert ", 105.0 s, " in said
+
+
+def test_what_has_failed_of_a_stream_that_is_left_behind_is_told():
+    stopper, blocked, hold = signals.Stopper(), threading.Event(), threading.Event()
+    tap = burler.tap("tap-t")
+
+    @tap.sync("main", key_properties="id", schema=FIELDS)
+    def main():
+        blocked.wait(WAIT)
+        stopper.end()
+        return []
+
+    tap.partitions("left", key="account")(lambda: [{"account": "a"}, {"account": "b"}])
+
+    @tap.sync("left", key_properties="id", replication_key="id", order="asc", schema=FIELDS)
+    def left(partition):
+        yield row(partition["account"], 1)
+        if partition["account"] == "a":
+            raise LookupError("as planned")
+        blocked.set()
+        hold.wait(WAIT)
+
+    try:
+        run = run_tap(tap, {"workers": 2}, stopper=stopper)
+    finally:
+        hold.set()
+    assert [one.where for one in failures_of(run, "left")] == ["partition a"]
+    assert run.result.exit_code == 1
+    assert run.result.rows["left"] == 2

@@ -14,7 +14,7 @@ from burler.engine.run.calls import Calls
 from burler.engine.run.failures import Failures, Retries
 from burler.engine.run.partitions import Partitions, PartitionsFunction
 from burler.engine.run.run import Run
-from burler.engine.run.signals import Reason, StopToken
+from burler.engine.run.signals import STUCK_SECONDS, Reason, StopToken
 from burler.engine.run.task import Task
 from burler.engine.writer.writer import StreamWriter, UnseenKey
 from burler.errors import StreamError
@@ -86,6 +86,7 @@ class Job:
         self.pushes = planned.pushes
         self.status: Status = "unfinished"
         self.behind_since: float | None = None  # when a part of a tail function's call was first seen to have failed
+        self._ending_since: float | None = None  # when it was first seen that it is to end
         self.client_numbers: set[int] = set()
         self.spec = planned.spec
         self.name = self.at = planned.spec.tap_stream_id
@@ -325,11 +326,17 @@ class Job:
     # ---- from other threads (under the run's lock) -------------------------------------------------------
 
     def tick(self) -> None:
-        """Rows that wait while user code blocks go out, and a STATE that is due.
+        """Rows that wait while user code blocks go out, and a STATE that is due. What blocks on the main thread is
+        interrupted where the stream has been unable to go on for ten seconds.
 
-        Not where a function of the author's sees the rows: that is called where the stream's own function runs, since
+        Rows wait where a function of the author's sees them: that is called where the stream's own function runs, since
         what it uses may belong to that thread (a database connection does).
         """
+        if self.stop.reason:
+            now = self.run.clock.monotonic()
+            self._ending_since = now if self._ending_since is None else self._ending_since
+            if now - self._ending_since >= STUCK_SECONDS:
+                self.run.stopper.look()
         if self.has_hooks:
             return
         for outbox in self.outboxes:

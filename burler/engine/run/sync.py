@@ -8,6 +8,7 @@ One way drives every mode. STATE travels in the same sequence as the records it 
 from __future__ import annotations
 
 import contextvars
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from burler.clock import Ticker
 from burler.engine.catalog.plan import PlannedRun
 from burler.engine.run.job import Job, Memory
 from burler.engine.run.run import FATAL, Run
-from burler.engine.run.signals import Reason, Stopper, StopToken, Undisturbed, stopper_here
+from burler.engine.run.signals import STUCK_SECONDS, Reason, Stopper, StopToken, Undisturbed, stopper_here
 from burler.engine.run.worker import Worker
 from burler.events import Failed, Status
 from burler.pages import copied
@@ -73,19 +74,20 @@ class Crew:
         threading.Thread(target=work, name=f"{self._name}-{self._started}", daemon=True).start()
 
     def wait(self) -> bool:
-        """Wait until all have ended: True. Where the run, or a round, is to end, no longer than a moment: False if some
-        are still busy then."""
-        deadline: float | None = None
+        """Wait until all have ended: True. Where the run, or a round, is to end, no longer than a moment, where the
+        stream can't go on, for ten seconds: False if some are still busy then."""
+        deadline = math.inf
         while True:
             with self._ended:
                 if self._busy:  # short waits: a signal's handler runs between them, and says that the run is to end
                     self._ended.wait(_LOOK_SECONDS)
                 if not self._busy:
                     return True
-            if self._stop.reason >= Reason.CUT:
-                deadline = deadline or time.monotonic() + GRACE_SECONDS
-                if time.monotonic() >= deadline:
-                    return False
+            reason, now = self._stop.reason, time.monotonic()
+            if reason:
+                deadline = min(deadline, now + (GRACE_SECONDS if reason >= Reason.CUT else STUCK_SECONDS))
+            if now >= deadline:
+                return False
 
 
 def sync(run: Run, drive: Callable[[SyncResult], None] | None = None) -> SyncResult:
@@ -154,6 +156,7 @@ def _sync_each(run: Run, result: SyncResult) -> None:
         with run.lock:
             for job in list(run.jobs):
                 job.abandon()
+                _add_up(job, result.rows, result.errors)
 
 
 def sync_family(
@@ -178,7 +181,7 @@ def sync_family(
             if memory is not None and stop is not None and stop.reason:
                 return None  # another one may have begun in its place already
             job = Job(run, planned, memory, stop=(stop or run.stop).child())
-        _drive(job)
+        _drive(job, rows, errors)
     except FATAL:
         raise
     except Exception as error:
@@ -189,18 +192,20 @@ def sync_family(
             run.events.tell(Failed(name, None, error))
     finally:
         with run.lock:
-            if job is not None:
-                if job in run.jobs:
-                    run.jobs.remove(job)
-                for writer in job.writers.values():
-                    stream = writer.planned.tap_stream_id
-                    rows[stream] = rows.get(stream, 0) + writer.rows
-                for failed, reason in job.failures.errors().items():
-                    errors.setdefault(failed, reason)
+            if job in run.jobs:
+                run.jobs.remove(job)
     return job
 
 
-def _drive(job: Job) -> None:
+def _add_up(job: Job, rows: dict[str, int], errors: dict[str, BaseException]) -> None:
+    """Add what came of a job, once."""
+    for stream, writer in job.writers.items():
+        rows[stream] = rows.get(stream, 0) + writer.rows
+    for failed, reason in job.failures.errors().items():
+        errors.setdefault(failed, reason)
+
+
+def _drive(job: Job, rows: dict[str, int], errors: dict[str, BaseException]) -> None:
     """Run a job to the end, or to a Stop. Whatever is raised, a STATE of what is out has been written.
 
     Raises:
@@ -218,6 +223,7 @@ def _drive(job: Job) -> None:
     finally:
         with run.lock:
             if job in run.jobs:  # else it was left behind
+                _add_up(job, rows, errors)
                 job.end(status)
 
 
