@@ -67,7 +67,7 @@ class Sink:
         self.flush()
 
     def tick(self) -> None:
-        """Called about once a second from the engine's timer, under its lock: do what is due by age."""
+        """Called about once a second from the run's timer, under its lock: do what is due by age."""
 
     def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
         """Call ``told`` with the whole state of each STATE whose line has been written."""

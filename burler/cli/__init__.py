@@ -1,4 +1,4 @@
-"""The command line: builds objects, calls the runtime, turns errors into exit codes.
+"""The command line: builds objects, calls the engine, turns errors into exit codes.
 
 What to open for what:
 

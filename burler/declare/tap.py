@@ -280,7 +280,7 @@ class Tap:
             )
         run.field.set(key, value)
 
-    # ---- for the runtime -------------------------------------------------------------------------
+    # ---- for the engine --------------------------------------------------------------------------
 
     def seal(self) -> App:
         """The tap as it runs: all streams, checked as a whole. From here on nothing more can be declared.

@@ -4,7 +4,7 @@ What to open for what:
 
     layout, canonical, farmhash  where things lie; the SCHEMA line and its hash
     store                        the store of a URL (what stores promise: ``burler.storage``)
-    datafile, head, envelope     the bytes of a data file; its line 1; the outermost keys of a line
+    datafile, head               the bytes of a data file; its line 1
     manifests/, snapshot, swap   what counts: claims and commits; as a reader sees it; compare-and-swap
     catalogue                    ``catalogue.json`` and ``singerlake.json``
     clean, measure               whether plain JSON readers read records right; what a manifest says of a file

@@ -2,7 +2,8 @@
 
 What to open for what:
 
-    pull, yielded                   driving user code; what it yields
-    bookmark, bookmark_*, lookback  which value a STATE may carry; how values are ordered; beginning before it
-    repeats                         rows that a round of a tail brings again
+    pull, yielded       driving user code; what it yields
+    bookmark, lookback  which value a STATE may carry; beginning before it (how values are ordered:
+                        ``burler.singer.bookmark_values``)
+    repeats             rows that a round of a tail brings again
 """
