@@ -451,12 +451,14 @@ def open_sink(
     Raises:
         UsageError: an unknown kind, or a lake that can't be written.
     """
-    kind, colon, rest = text.partition(":")
+    kind, _, rest = text.partition(":")
     if text == "stdout":
         return with_batches(stdout, settings, tap=tap_id, state=state)
     if kind != "lake" or not rest:
-        mistyped = kind == "file" or (colon and nearest(kind, ("lake",)) is not None)
+        mistyped = rest and (kind == "file" or nearest(kind, ("lake",)) is not None)
         near = f" Did you mean 'lake:{rest if mistyped else text}'?" if mistyped or "/" in text else ""
+        if kind == "batch":
+            near = " Files in place of rows are an option of their own: --batch."
         raise UsageError(f"--sink {text!r} is unknown. Known: stdout, lake:URL, spark:OUT.{near}")
     from burler.lake.locking.lock import LockSettings
     from burler.lake.store import open_store

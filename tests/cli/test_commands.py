@@ -118,6 +118,7 @@ def test_select_may_be_given_again(tmp_path: Path):
         (["run", "tap_x.py", "--sink", "lake:"], "--sink 'lake:' is unknown"),
         (["run", "tap_x.py", "--sink", "./lake"], "Did you mean 'lake:./lake'?"),
         (["run", "tap_x.py", "--sink", "lakes:out"], "Did you mean 'lake:out'?"),
+        (["run", "tap_x.py", "--sink", "batch"], "--batch"),
         (["run", "tap_x.py", "--config", '{"token": "hush"}'], "--config takes the name of a file, not the"),
         (["run", "tap_x.py", "--sink", "lake:tap_x.py"], "tap_x.py"),
         (["run", "tap_x.py", "--select", "nosuch"], "nothing is called 'nosuch'"),
