@@ -371,7 +371,7 @@ class BookmarkTracker:
         self._check_hold()
         if not self._stays and (self._hold.rank is None or rank < self._hold.rank):
             held = Mark(value, rank)
-            safe = self._unheld()
+            safe = self._now()
             known = [one for one in (self._under_hold, self._below, self._greatest) if held.over(one)]
             self._under_hold = self._initial
             for one in (*known, *((safe,) if safe.rank == rank else ())):
@@ -404,20 +404,7 @@ class BookmarkTracker:
     @property
     def safe(self) -> Any:
         """The bookmark that a STATE written now may carry; None if there is none."""
-        if self._broken:
-            return self._initial.value
-        self._check_hold()
-        mark = self._unheld()
-        floor = self._initial if mark.over(self._initial) else mark
-        if self._stays:
-            mark = floor
-        elif self._hold.rank is not None and not self._hold.over(mark):
-            held = self._under_hold if self._exclusive else self._hold
-            mark = held if mark.over(held) else mark
-        post = self._post()
-        if mark.over(post) and post.rank is not None:
-            mark = post
-        return key_text(floor.value if floor.over(mark) else mark.value)
+        return key_text(self._now().value)
 
     @property
     def goes_on(self) -> bool:
@@ -429,6 +416,23 @@ class BookmarkTracker:
     def greatest(self) -> Any:
         """The greatest value seen, or the initial one where that is greater, as it would stand in the state."""
         return key_text(self._greatest.value)
+
+    def _now(self) -> Mark:
+        """How far it may go now."""
+        if self._broken:
+            return self._initial
+        self._check_hold()
+        mark = self._unheld()
+        floor = self._initial if mark.over(self._initial) else mark
+        if self._stays:
+            mark = floor
+        elif self._hold.rank is not None and not self._hold.over(mark):
+            held = self._under_hold if self._exclusive else self._hold
+            mark = held if mark.over(held) else mark
+        post = self._post()
+        if mark.over(post) and post.rank is not None:
+            mark = post
+        return floor if floor.over(mark) else mark
 
     def _unheld(self) -> Mark:
         """How far it may go if nothing is missing."""

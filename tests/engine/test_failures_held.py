@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from failing import call_for, everything, family, rows_of
-from families import CHILD, failures_of
+from families import CHILD, PARENT, failures_of
 
 import burler
 from burler.testing import run_tap
@@ -193,3 +193,20 @@ def test_what_runs_unseen_is_held_as_well(broken: tuple[str, dict[str, int]], se
         rest = run_tap(family(form), config, select=select, state=run.messages[position]["value"])
         assert not rest.result.errors
         assert rows_of(run, position) | rows_of(rest) == wanted
+
+
+def test_the_bookmark_of_an_exclusive_source_stays_where_it_was_once_too_many_calls_have_failed():
+    tap = burler.tap("tap-held")
+    options = {"replication_key": "key", "order": "asc", "resume": "exclusive", "bookmark_strategy": "every_n(1)"}
+    parents = tap.stream("parents", key_properties="id", schema=PARENT, **options)
+    parents.sync(lambda: [{"id": i, "key": i} for i in range(1, 10)])
+
+    @parents.substream("children", schema=CHILD).sync
+    def children(parent: dict[str, int]) -> list[dict[str, int]]:
+        if parent["id"] in (5, 7):
+            raise OSError("gone")
+        return [{"id": 1, "parent": parent["id"]}]
+
+    run = run_tap(tap, {"max_failures": 1, "parent_buffer_rows": 1, "page_max_rows": 1})
+    marks = [state.get("bookmarks", {}).get("parents", {}).get("key") for state in run.states]
+    assert marks == [None, 1, 2, 3, 4, 4, 4]
