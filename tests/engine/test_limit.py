@@ -89,6 +89,20 @@ def test_a_full_table_is_never_activated(total):
     assert len(versions) == 1  # of a version that no target has seen activated
 
 
+def test_nor_is_a_block_for_a_table_whose_rows_bear_a_version_all_the_same():
+    tap = burler.tap("tap-t")
+
+    @tap.sync("a", key_properties="id", replication_key="id", schema=FIELDS)
+    def sync(stream):
+        with stream.full_table():
+            yield from ({"id": i} for i in range(2))
+        yield {"id": 2}
+
+    messages, _ = look(tap, limit=10)
+    assert types(messages) == ["SCHEMA", "RECORD", "RECORD", "RECORD"]
+    assert ["version" in m for m in messages[1:]] == [True, True, False]
+
+
 def emitting(calls: list[str]) -> burler.Tap:
     def commits():
         try:

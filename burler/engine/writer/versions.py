@@ -36,7 +36,7 @@ class Versions:
         self._sink = sink
         self._saved = saved
         self._clock = now
-        self._allowed = allowed
+        self._limited, self._allowed = limited, allowed
         self._previous = saved.version(self._name)
         # The first version of all is activated before its rows. Not where rows went out without one: targets would drop
         # those at once, and have nothing if this run does not come to its end.
@@ -54,7 +54,7 @@ class Versions:
         self._first: int | None = None  # the first version of all, which stands before its rows
         # Rows of a log belong to the whole table that came before them: targets that drop rows by their version would
         # keep those without one for ever.
-        self._belongs = allowed and planned.replication_method == LOG_BASED
+        self._belongs = allowed and not limited and planned.replication_method == LOG_BASED
         self.now: int | None = self._previous if self._belongs else None
         if planned.versions:
             self.now = saved.interrupted.versions.get(self._name) or self._next()
@@ -134,7 +134,7 @@ class Versions:
     def end_block(self, *, whole: bool) -> None:
         """The block has ended, with an error unless ``whole``."""
         self.in_block = False
-        if whole and self._by_block:
+        if whole and self._by_block and not self._limited:
             self._activate()
         self.withheld = self._by_block and not whole
         if not self._planned.versions:

@@ -132,7 +132,7 @@ class StreamWriter:
             saved,
             now=self._now,
             limited=self._limit < sys.maxsize,
-            allowed=self._versions_allowed and self._limit == sys.maxsize,
+            allowed=self._versions_allowed,
         )
 
     def open(self) -> None:
