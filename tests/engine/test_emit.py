@@ -224,3 +224,29 @@ def test_in_a_test_without_an_engine_rows_are_kept_to_be_looked_at():
         stream.emit_record(row(1))
         stream.emit_records([row(2)], "beside")
         assert stream._call.channel.kept == [("main", row(1)), ("beside", row(2))]
+
+
+def test_a_bad_row_of_one_stream_holds_the_bookmark_of_the_page():
+    """It came with the first row: a run that begins behind that would not bring it."""
+
+    def main():
+        for i in range(1, 4):
+            yield row(i)
+            yield "beside", {"id": i if i > 1 else "bad"}
+
+    out = run_tap(emitting(main, order="asc"))
+    assert "main" in out.result.errors
+    assert "main" not in out.states[-1].get("bookmarks", {})
+
+
+def test_a_position_does_not_pass_a_bad_row():
+    """Nor where more rows stand behind it in its page."""
+
+    def main(stream):
+        for i in range(1, 9):
+            yield {"id": i if i != 2 else "bad"}
+            stream.state["at"] = i
+
+    out = run_tap(emitting(main, replication_key=None, replication_method="LOG_BASED"), {"page_max_rows": 4})
+    assert ids(out) == [1]
+    assert out.states[-1].get("bookmarks", {}).get("main", {}).get("stream_state", {}).get("at", 0) <= 1
