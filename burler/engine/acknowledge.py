@@ -405,4 +405,13 @@ def _what(to: _Listener) -> str:
 
 
 def _digest(value: Value) -> bytes:
-    return hashlib.blake2b(msgspec.json.encode(value, order="sorted"), digest_size=16).digest()
+    return hashlib.blake2b(msgspec.json.encode(_plain(value), order="sorted"), digest_size=16).digest()
+
+
+def _plain(value: Any) -> Any:
+    """With whole floats as integers: what others write of a state may hold 5 for 5.0."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

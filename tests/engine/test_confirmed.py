@@ -53,6 +53,7 @@ def test_it_is_read_as_a_state_that_a_run_is_given(either: Looking):
         lambda n: message(n - 1) + message(n) + message(n + 1)[:30],  # torn
         lambda n: message(n - 1) + message(n) + LATER + "\n",
         lambda n: message(n - 1) + message(n).rstrip(),  # whole, its end is to come
+        lambda n: json.dumps(state(float(n))) + "\n",  # 5.0 for 5, as others may write it
     ]
     for number, form in enumerate(forms, 1):
         either.write(form(4 * number))
