@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -105,6 +105,10 @@ class Program(TapCommand):
             at = behind
         return replace(self, words=(*words, *self.words[at:]))
 
+    def with_environment(self, more: Mapping[str, str]) -> Program:
+        """The same with more in its environment."""
+        return replace(self, environment={**self.environment, **more})
+
     def last_words(self, ended: Ended) -> str:
         """The last line that a run has said on stderr, for messages; "nothing" if there was none."""
         return self.end_of(ended.stderr)
@@ -130,7 +134,7 @@ class Program(TapCommand):
         blocks: list[bytes] = []
         with TapProcess(self, words, needles=self._needles(), grace_seconds=_GRACE_SECONDS) as tap:
             ended = _follow(tap, blocks.append, lambda: sum(map(len, blocks)) > most, deadline_seconds, None)
-        return ended, b"".join(blocks)
+        return replace(ended, told=tap.told), b"".join(blocks)
 
     def run(
         self,
@@ -159,7 +163,8 @@ class Program(TapCommand):
             small_pipe=disturbance is not None,
             grace_seconds=_GRACE_SECONDS,
         ) as tap:
-            return _follow(tap, take, stop, deadline_seconds, disturbance)
+            ended = _follow(tap, take, stop, deadline_seconds, disturbance)
+        return replace(ended, told=tap.told)  # of a tap that was stopped, too, all of stderr is read only now
 
 
 def _follow(
@@ -201,7 +206,6 @@ def _follow(
         disturbed=disturbed,
         sigterm=sigterm,
         left=tap.left() if tap.exited and not stopped else (),
-        told=tap.told,
         pipe_bytes=pipe_bytes,
     )
 
