@@ -284,7 +284,9 @@ def test_any_story_of_runs_that_break_is_told_alike(seed: int):
         }
         bad = {name for name in names if rng.random() < 0.3}
         tap = partitioned(source, failing(source, bad), order=rises, schema=FIELDS)
-        state = equal(tap, state=state).state
+        away = equal(tap, state=state)
+        assert bool(away.errors) == bool(bad)
+        state = away.state
 
 
 # ---- parts, or a list of parts, of which the source says that there is more ----------------------------------
