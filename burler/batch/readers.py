@@ -25,9 +25,9 @@ from burler import times
 from burler.batch.allowed import Allowed
 from burler.batch.message import AGAIN, batch_of, reading_options, with_keys
 from burler.batch_config import CODECS, FORMATS
-from burler.errors import BatchError, BurlerError, ConfigError, MessageError, MissingExtra
+from burler.errors import BatchError, ConfigError, MessageError
 from burler.extras import require
-from burler.formats import FormatError
+from burler.files.contents import named
 from burler.formats.compression import Decompressed
 from burler.formats.jsonl import json_lines
 from burler.formats.names import HEAD_BYTES, kind_of
@@ -35,8 +35,7 @@ from burler.localfile import Cures
 from burler.singer.messages import Batch, Schema, encode, parse_line
 from burler.storage import location
 from burler.storage.location import Words
-from burler.storage.reading import open_file, unread
-from burler.storage.web import ReadFault
+from burler.storage.reading import open_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +54,7 @@ _CURES = {
     "strange": "Is it a file of another stream?",
     "format": "The message must say what its files are.",
     "cut": f"Was it written to its end before the message went out? {AGAIN}",
+    "gone": f"Is it the path as this machine sees it, and was the file not cleaned away? {AGAIN}",
 }
 _exact_rows = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode_lines
 
@@ -196,7 +196,9 @@ class BatchReading:
     @contextlib.contextmanager
     def _opened(self, number: int) -> Iterator[IO[bytes]]:
         """A file, of the size that the message says. Errors from here on name the message and the file."""
-        with self._about(number):
+        packed = f"packed with {self.batch.compression}" if self.batch.compression else "not packed"
+        cures = {**_CURES, "other": f"The message says {self.batch.format}, {packed}: correct it."}
+        with named(self._name(number), cures, wrong=BatchError, options=_WORDS.options):
             raw, there = open_file(self.batch.manifest[number], self.options, self.allowed, _WORDS)
             with raw:
                 stated = there if self.batch.file_stats is None else self.batch.file_stats[number][1]
@@ -245,34 +247,12 @@ class BatchReading:
         if _is_counted_by_size(batch) and rows < cast(int, batch.size):
             self._warn_once("a file has fewer rows than the 'size' of its message: it may be cut off")
 
-    @contextlib.contextmanager
-    def _about(self, number: int) -> Iterator[None]:
-        try:
-            yield
-        except MissingExtra:
-            raise  # its own words say what to do
-        except FormatError as error:
-            if error.kind == "other":
-                packed = f"packed with {self.batch.compression}" if self.batch.compression else "not packed"
-                fact = f"{error.fact}, and the message says {self.batch.format}, {packed}. Correct the message."
-            else:
-                fact = f"{error} {_CURES.get(error.kind, '')}".rstrip()
-            raise self.failure(number, f": {fact}") from None
-        except BurlerError as error:
-            fact = str(error).removeprefix(f"stream '{self.batch.stream}': ").removeprefix("stream '': ")
-            raise self.failure(number, f": {fact}") from None
-        except Exception as error:  # stores have errors of many kinds
-            fact, cure = unread(error, _WORDS.options)
-            if fact == "is not there":
-                cure = f"Is it the path as this machine sees it, and was the file not cleaned away? {AGAIN}"
-            elif isinstance(error, ReadFault):
-                cure = cure or _cure_of_status(error)
-            raise self.failure(number, f" {fact}." + (f"\n  {cure}" if cure else "")) from None
-
     def failure(self, number: int, fact: str) -> BatchError:
         """An error about a file of the manifest, counted from 0. ``fact``: what follows its name."""
-        name = f"batch file '{_shown(self.batch.manifest[number])}'"
-        return BatchError(f"{self.where}stream '{self.batch.stream}': {name}{fact}")
+        return BatchError(f"{self._name(number)}{fact}")
+
+    def _name(self, number: int) -> str:
+        return f"{self.where}stream '{self.batch.stream}': batch file '{_shown(self.batch.manifest[number])}'"
 
     def _warn_once(self, fact: str) -> None:
         if fact not in self._warned:
@@ -291,16 +271,6 @@ def _shown(url: str) -> str:
     """A URL as people may see it: without what stands behind ``?`` in those of other machines, which may be a
     signature, and without passwords."""
     return location.shown(url.partition("?")[0] if "://" in url and not url.lower().startswith("file:") else url)
-
-
-def _cure_of_status(fault: ReadFault) -> str:
-    if fault.status in (404, 410):
-        return f"Is the URL right, and was the file not cleaned away? {AGAIN}"
-    if fault.status in (401, 403) and fault.is_stranger:
-        return "The headers of the storage options go to the first server of --allow alone, and this is another one."
-    if fault.status in (400, 401, 403):
-        return f"A signed URL holds for a time only: sign for longer (batch_config.presign_seconds). {AGAIN}"
-    return ""
 
 
 @dataclass(slots=True)

@@ -112,7 +112,7 @@ class BatchFiles:
 
     def __iter__(self) -> Iterator[Any]:
         """The rows as pages, as the stream that is running here wants them: for whoever has to see them."""
-        return Rows(self, running())
+        return rows(self, running())
 
 
 def batch_files(
@@ -311,7 +311,7 @@ def checked(files: BatchFiles) -> list[SourceFile]:
 @contextmanager
 def _opened(files: BatchFiles, url: str) -> Iterator[tuple[BinaryIO, int | None]]:
     """A file, and how many bytes it has as it is stored. What goes wrong names it."""
-    with named(shown_url(url), _CURES):
+    with named(f"file '{shown_url(url)}'", _CURES):
         raw, size_bytes = open_file(url, files.storage_options, Gate(), _WORDS, piece_bytes=_STEP_BYTES)
         with raw:
             yield raw, size_bytes
@@ -384,46 +384,34 @@ def shown_url(url: str) -> str:
 # ---- their rows ------------------------------------------------------------------------------------------
 
 
-class Rows:
-    """An iterator of the pages of some files, one file after the other.
+def rows(
+    files: BatchFiles, run: StreamRun | None, found: Sequence[SourceFile] | None = None
+) -> Generator[Any, None, None]:
+    """The pages of some files, one file after the other. Temporary files go once they are read, or nobody wants more:
+    the next run has them made anew.
 
     Args:
         run: the stream whose rows they are; None: of no stream that runs here.
         found: what ``checked`` gave; None: they are looked at when the first page is asked for.
     """
-
-    def __init__(self, files: BatchFiles, run: StreamRun | None, found: Sequence[SourceFile] | None = None) -> None:
-        self._files, self._run, self._found = files, run, found
-        self._pages = self._of_all()
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        return next(self._pages)
-
-    def close(self) -> None:
-        """No more pages are wanted. What was temporary goes: the next run has it made anew."""
-        self._pages.close()
-        for url in self._files.urls:
-            self._remove(url)
-
-    def _of_all(self) -> Generator[Any, None, None]:
-        files, run = self._files, self._run
-        table, warned = table_of(run), set[str]()
-        for file in checked(files) if self._found is None else self._found:
+    table, warned = table_of(run), set[str]()
+    try:
+        for file in checked(files) if found is None else found:
             if not file.is_empty:
                 if run is not None:
                     run.tally.add("files")
                     run.tally.add("bytes", count=file.size_bytes or 0)
                 yield from _pages(files, file, table, warned)
-            self._remove(file.url)
-        if run is not None and run.manual and files.bookmark is not msgspec.UNSET:
-            run.save_bookmark(files.bookmark)
+            _remove(files, [file.url])
+    finally:
+        _remove(files, files.urls)
+    if run is not None and run.manual and files.bookmark is not msgspec.UNSET:
+        run.save_bookmark(files.bookmark)
 
-    def _remove(self, url: str) -> None:
-        if self._files.temporary and (path := local_path(url)) is not None:
-            path.unlink(missing_ok=True)
+
+def _remove(files: BatchFiles, urls: Iterable[str]) -> None:
+    for path in filter(None, map(local_path, urls if files.temporary else ())):
+        path.unlink(missing_ok=True)
 
 
 def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) -> Generator[Any, None, None]:
@@ -532,7 +520,7 @@ class Intake:
         self._config, self._rows_needed = config, rows_needed
         self._said = False
 
-    def take(self, files: BatchFiles, run: StreamRun) -> Passed | Rows:
+    def take(self, files: BatchFiles, run: StreamRun) -> Passed | Iterator[Any]:
         """Look at files of a stream, and decide.
 
         Raises:
@@ -540,7 +528,7 @@ class Intake:
         """
         found = checked(files)
         if self._config is None:
-            return Rows(files, run, found)
+            return rows(files, run, found)
         reason = next(_reasons(files, found, run, self._config, self._rows_needed), None)
         if reason is None:
             passed = Passed(files, tuple(file for file in found if not file.is_empty))
@@ -553,7 +541,7 @@ class Intake:
         if not self._said:
             self._said = True
             logger.info("stream '%s': its files are read and written anew: %s.", run.name, reason)
-        return Rows(files, run, found)
+        return rows(files, run, found)
 
 
 def _reasons(

@@ -126,7 +126,7 @@ class NewBatchFile:
     """
 
     def __init__(self, storage: Storage, name: str, packing: str | None, level: int | None) -> None:
-        self._storage, self._path = storage, storage._path(name)
+        self._storage, self._path = storage, storage.prefix + name
         folder, _, own = self._path.rpartition("/")
         self._packer = compressor(packing, level)
         self._file = storage.store.new_file(folder, own)
@@ -138,17 +138,10 @@ class NewBatchFile:
         Raises:
             StorageError: the place is full, or gone. UsageError: it can't be written to.
         """
-        self._put(self._packer.compress(data))
-
-    def _put(self, data: bytes | bytearray | memoryview) -> None:
-        if not data:
-            return
-        try:
-            self._file.write(data)
-        except BaseException:
-            self.discard()
-            raise
-        self.size_bytes += len(data)
+        packed = self._packer.compress(data)
+        if packed:
+            self._file.write(packed)
+            self.size_bytes += len(packed)
 
     def publish(self, name: str | None = None) -> str:
         """Make the file durable and visible; gives its URL.
@@ -158,22 +151,18 @@ class NewBatchFile:
 
         Raises:
             FileExistsError: there is a file of that name; it is untouched, and so is this one.
-            StorageError: see ``write``. Nothing stands under the name, and the file is discarded.
+            StorageError: see ``write``. Nothing stands under the name.
         """
         rest, self._packer = self._packer.flush(), compressor(None)
-        self._put(rest)
-        path = self._path if name is None else self._storage._path(name)
+        self.write(rest)
+        path = self._path if name is None else self._storage.prefix + name
         try:
             self._file.publish(path)
-        except FileExistsError:
+        except OutcomeUnknown:  # it may be there, and no message will name it
+            with briefly(LAST_SECONDS):
+                self._remove(path)
             raise
-        except BaseException as error:
-            self.discard()
-            if isinstance(error, OutcomeUnknown):  # it may be there, and no message will name it
-                with briefly(LAST_SECONDS):
-                    self._remove(path)
-            raise
-        self._path, self.url = path, self._storage.url(path)
+        self._path, self.url = path, f"{self._storage.root}/{path}"
         return self.url
 
     def discard(self) -> None:
@@ -216,10 +205,6 @@ class Storage:
         """
         return NewBatchFile(self, name, packing, level)
 
-    def url(self, path: str) -> str:
-        """The URL of a file."""
-        return f"{self.root}/{path}"
-
     def presign(self, url: str, seconds: int) -> str:
         """A URL with which anybody can read a published file for so many seconds. The signature is hidden from logs and
         errors of this process.
@@ -243,31 +228,30 @@ class Storage:
             logger.info("batch files: %s of killed runs removed from %s.", what, place)
         return count
 
-    def _path(self, name: str) -> str:
-        if not is_plain(name) or "/" in name or name.startswith("."):
-            raise ValueError(f"a batch file can't be named {name!r}")
-        return self.prefix + name
+    def check(self, presign_seconds: int | None) -> None:
+        """See whether files can be written, and their URLs signed.
 
-    def _check(self, presign_seconds: int | None) -> None:
+        Raises:
+            ConfigError, UsageError, StorageError: see ``open_storage``.
+        """
         self.store.try_writing(self.prefix.rpartition("/")[0])
         if presign_seconds is None:
             return
-        scheme = self.location.scheme
-        cure = f"Leave it out, or use a store and credentials that sign URLs ({scheme}:// does not)."
-        if scheme in ("s3", "s3a") and presign_seconds > _MOST_S3_SECONDS:
-            raise ConfigError(
-                f"batch_config.presign_seconds: {presign_seconds} is more than a signature of S3 can last: "
-                f"{_MOST_S3_SECONDS} (7 days)."
-            )
+        scheme, fact = self.location.scheme, ""
         try:
             signed = self.store.sign("probe", presign_seconds)
+            hide(signed.partition("?")[2])
+            if "?" not in signed:
+                fact = "no URL is signed without credentials"
+            elif scheme in ("s3", "s3a") and presign_seconds > _MOST_S3_SECONDS:
+                fact = f"{presign_seconds} is more than a signature of S3 can last: {_MOST_S3_SECONDS} (7 days)"
         except NotImplementedError:
-            raise ConfigError(f"batch_config.presign_seconds: {scheme}:// has no signed URLs. {cure}") from None
+            fact = f"{scheme}:// has no signed URLs"
         except Exception as error:  # keys that can't sign, each library in its own words
-            raise ConfigError(f"batch_config.presign_seconds: no URL can be signed: {said(error)}.\n  {cure}") from None
-        if "?" not in signed:
-            raise ConfigError(f"batch_config.presign_seconds: no URL is signed without credentials. {cure}")
-        hide(signed.partition("?")[2])
+            fact = f"no URL can be signed: {said(error)}"
+        if fact:
+            cure = "Leave it out, or give a storage.root and credentials that sign URLs, such as s3://bucket/folder."
+            raise ConfigError(f"batch_config.presign_seconds: {fact}.\n  {cure}")
 
 
 def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -> Storage:
@@ -284,20 +268,14 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
     """
     location = locate(storage.root, options=storage.options)
     check_prefix(storage.prefix)
-    if location.folder is not None:
-        if presign_seconds is not None:
-            raise ConfigError(
-                "batch_config.presign_seconds: files of a folder have no signed URLs. Leave it out, or give a "
-                "storage.root of a store that signs them, such as s3://bucket/folder."
-            )
-        if storage.options:
-            is_path = storage.root.startswith((".", "/", "~", "file:"))  # else its scheme may have been forgotten
-            meant = "s3://bucket/folder" if is_path else f"s3://{storage.root}"
-            raise ConfigError(
-                f"batch_config.storage.options are for stores, and batch_config.storage.root '{storage.root}' is a "
-                f"folder of this machine.\n  Did you mean {meant}? Else leave the options out."
-            )
-    elif location.scheme == "memory":
+    if location.folder is not None and storage.options:
+        is_path = storage.root.startswith((".", "/", "~", "file:"))  # else its scheme may have been forgotten
+        meant = "s3://bucket/folder" if is_path else f"s3://{storage.root}"
+        raise ConfigError(
+            f"batch_config.storage.options are for stores, and batch_config.storage.root '{storage.root}' is a folder "
+            f"of this machine.\n  Did you mean {meant}? Else leave the options out."
+        )
+    if location.scheme == "memory":
         logger.warning(
             "batch_config.storage.root %s: its files end with this process; no target can read them.", storage.root
         )
@@ -305,7 +283,7 @@ def open_storage(storage: BatchStorage, *, presign_seconds: int | None = None) -
         config = {"signature_version": "s3v4", **(storage.options.get("config_kwargs") or {})}
         location = dataclasses.replace(location, options={**storage.options, "config_kwargs": config})
     opened = Storage(location, storage.prefix)
-    opened._check(presign_seconds)
+    opened.check(presign_seconds)
     opened.remove_leftovers()
     return opened
 
@@ -453,7 +431,7 @@ def prune(
         now: seconds since 1970.
 
     Returns:
-        What was removed, by name.
+        What was removed: files by name, then what was left of some.
 
     Raises:
         ConfigError: an age, root, prefix or options that can't be. UsageError, StorageError: the place can't be read or
@@ -464,48 +442,43 @@ def prune(
     location = locate(root, _CLEANING, options)
     check_prefix(prefix, "prefix")
     before = now() - older_than_seconds
-    inside, _, own = prefix.rpartition("/")
-    store = open_location(location)
-    begin = f"{inside}/" if inside else ""
-    if location.folder is not None:
-        if not (location.folder / inside).is_dir():
-            raise UsageError(
-                f"{location.folder / inside} is not there. Give the folder of batch files (batch_config.storage.root)."
-            )
-    else:
-        store.look(inside)
-
-    def ours(file: StoredFile) -> bool:
-        return is_ours(file.path[len(begin) :], own)
-
-    def remove(file: StoredFile) -> bool:
-        """Whether it is gone, or would be."""
-        if not ours(file):
-            return store.remove_left(file.path, old=file.modified < before, dry_run=dry_run)
-        if not dry_run:
-            store.remove(file.path)
-        return True
+    place = Storage(location, prefix)
+    inside, slash, own = prefix.rpartition("/")
+    if location.folder is None:
+        place.store.look(inside)
+    elif not (location.folder / inside).is_dir():
+        raise UsageError(
+            f"{location.folder / inside} is not there. Give the folder of batch files (batch_config.storage.root)."
+        )
 
     def not_entered(path: str, error: OSError) -> None:
         if path.startswith(prefix) and not is_hidden(path):
-            place = store.locate(path)
-            logger.warning("batch files below %s stay: it can't be listed: %s.", place, error.strerror or error)
+            shown = place.store.locate(path)
+            logger.warning("batch files below %s stay: it can't be listed: %s.", shown, error.strerror or error)
 
-    found = list(store.files(inside, hidden=True, unreadable=not_entered))
-    found = [file for file in found if ours(file) or is_ours(file.path[len(begin) :], own, hidden=True)]
-    if location.folder is not None:
-        found = [file for file in found if not (location.folder / file.path).is_symlink()]
-    ageless = [file for file in found if file.modified == UNKNOWN_TIME]
-    if ageless:
+    whole: list[StoredFile] = []
+    left: list[StoredFile] = []
+    for file in place.store.files(inside, hidden=True, unreadable=not_entered):
+        path = file.path.removeprefix(inside + slash)
+        if location.folder is not None and (location.folder / file.path).is_symlink():
+            continue
+        if is_ours(path, own):
+            whole.append(file)
+        elif is_ours(path, own, hidden=True):
+            left.append(file)
+    if ageless := [file for file in whole if file.modified == UNKNOWN_TIME]:
+        fact = "the store does not say when they were written"
         logger.warning(
-            "batch files of %s stay (%d, such as %s): the store does not say when they were written.",
-            location.url,
-            len(ageless),
-            ageless[0].path,
+            "batch files of %s stay (%d, such as %s): %s.", location.url, len(ageless), ageless[0].path, fact
         )
-    old = [file for file in found if file.modified < before or not ours(file)]
+
+    def is_removed(file: StoredFile) -> bool:
+        return place.store.remove_left(file.path, old=file.modified < before, dry_run=dry_run)
+
+    gone = [file for file in whole if file.modified < before]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        gone = [file for file, is_gone in zip(old, pool.map(remove, old), strict=True) if is_gone]
-    gone += store.abort_uploads(inside, lambda path: is_ours(path, own), before=before, dry_run=dry_run)
-    url = location.url if location.folder is None else f"file://{location.folder}"
-    return [Removed(f"{url}/{file.path}", file.size_bytes, file.modified) for file in gone]
+        if not dry_run:
+            list(pool.map(lambda file: place.store.remove(file.path), gone))
+        gone += [file for file, removed in zip(left, pool.map(is_removed, left), strict=True) if removed]
+    gone += place.store.abort_uploads(inside, lambda path: is_ours(path, own), before=before, dry_run=dry_run)
+    return [Removed(f"{place.root}/{file.path}", file.size_bytes, file.modified) for file in gone]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from burler.context import StreamRun
-from burler.errors import BatchError, BurlerError, FileError
+from burler.errors import BurlerError, FileError, MissingExtra
 from burler.extras import require
 from burler.files.options import FORMATS, Csv, Options
 from burler.formats import FormatError
@@ -36,6 +36,7 @@ logger = logging.getLogger("burler")
 
 _BOM = b"\xef\xbb\xbf"
 _SNIFFED_BYTES = 1 << 20
+_OF_STREAM = re.compile("stream '.*?': ")
 _FIRST_LINE = re.compile(rb"\s*(\{[^\r\n]*\})[ \t\r]*\n\s*\S")
 _LETTERS = "Where quotes are letters like others: csv=burler.files.Csv(quotechar=None)."
 _CURES = {
@@ -114,7 +115,7 @@ class Contents:
         """
         options, name = self._options, str(file)
         packing, kind = options.packing(file.label), options.holds(file.label)
-        with named(name, _CURES, may_be_gone=True), file.store.open(file.path, "rb") as stored:
+        with named(f"file '{name}'", _CURES, may_be_gone=True), file.store.open(file.path, "rb") as stored:
             if packing == "zip":
                 yield from self._zipped(stored, file, name)
                 return
@@ -131,7 +132,7 @@ class Contents:
                 whole, kind = f"{name}/{member}", options.holds(member)
                 if kind is None:
                     raise FileError(f"file '{whole}': its name does not say what it holds; say it with format=.")
-                with named(whole, _CURES), opened() as source:
+                with named(f"file '{whole}'", _CURES), opened() as source:
                     yield from self._content(kind, source, whole, file, f"{file.label}/{printable(member)}")
         except FormatError as error:
             if error.kind != "member":
@@ -162,30 +163,42 @@ class Contents:
 
 
 @contextmanager
-def named(name: str, cures: Mapping[str, str], *, may_be_gone: bool = False) -> Iterator[None]:
-    """Whatever is wrong with a file, or goes wrong while it is read, is a ``FileError`` that names it, with a cure.
+def named(
+    what: str,
+    cures: Mapping[str, str],
+    *,
+    wrong: type[BurlerError] = FileError,
+    options: str = "storage_options",
+    may_be_gone: bool = False,
+) -> Iterator[None]:
+    """Whatever is wrong with a file, or goes wrong while it is read, is an error that names it, with a cure.
 
     Args:
+        what: what it calls the file.
         cures: by the kinds of ``FormatError``, and of a file that is not there (``gone``).
+        wrong: its class.
+        options: what those of the store's library are called.
         may_be_gone: then that stays a ``FileNotFoundError``.
     """
     try:
         yield
     except FormatError as error:
         place = f", {error.place}" if error.place else ""
-        cure = f"\n  {cures[error.kind]}" if error.kind in cures else ""
-        raise FileError(f"file '{name}'{place}: {shown(error.fact)}.{cure}") from None
-    except BatchError as error:
-        raise FileError(f"file '{name}': {shown(str(error))}") from None
-    except BurlerError:
+        fact, cure = f"{place}: {shown(error.fact)}", cures.get(error.kind, "")
+    except (FileError, MissingExtra):
         raise
+    except BurlerError as error:
+        fact, cure = f": {shown(_OF_STREAM.sub('', str(error))).rstrip('.')}", ""
     except Exception as error:  # stores have errors of many kinds
-        fact, cure = unread(error, "storage_options")
-        if fact == "is not there":
+        said, cure = unread(error, options)
+        if said == "is not there":
             if may_be_gone:
                 raise
             cure = cures.get("gone", "")
-        raise FileError(f"file '{name}' {fact}." + (f"\n  {cure}" if cure else "")) from None
+        fact = f" {said}"
+    else:
+        return
+    raise wrong(f"{what}{fact}." + (f"\n  {cure}" if cure else "")) from None
 
 
 # ---- CSV -------------------------------------------------------------------------------------------------------------

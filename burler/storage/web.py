@@ -24,13 +24,11 @@ class ReadFault(Exception):
 
     Attributes:
         cure: what to do.
-        status: of the answer of a web server, if that is what is wrong.
-        is_stranger: whether that server was not to see the headers that there are.
     """
 
-    def __init__(self, fact: str, cure: str = "", *, status: int = 0, is_stranger: bool = False) -> None:
+    def __init__(self, fact: str, cure: str = "") -> None:
         super().__init__(fact)
-        self.cure, self.status, self.is_stranger = cure, status, is_stranger
+        self.cure = cure
 
 
 class Refused(ReadFault):
@@ -72,6 +70,11 @@ _TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
 _TRIES = 3
 _MOST_REDIRECTS = 10
 _WAIT_SECONDS = 0.5
+_CURES = {
+    **dict.fromkeys((400, 401, 403), "A signed URL holds for a time only: sign for longer."),
+    **dict.fromkeys((404, 410), "Is the URL right, and was the file not cleaned away?"),
+}
+_STRANGER = "The headers among the options go to one server alone, and this is another one."
 _PASSING = frozenset({429, 500, 502, 503, 504})
 
 
@@ -138,8 +141,8 @@ def _asked(url: str, headers: Mapping[str, str], gate: Gate) -> requests.Respons
             cure = "Run again."
             response.close()
             if response.status_code not in _PASSING:
-                stranger = bool(headers) and not gate.is_home(response.url, url)
-                raise ReadFault(fact, status=response.status_code, is_stranger=stranger)
+                is_stranger = bool(headers) and not gate.is_home(response.url, url)
+                raise ReadFault(fact, _STRANGER if is_stranger else _CURES.get(response.status_code, ""))
         if tried < _TRIES:
             time.sleep(_WAIT_SECONDS * tried)
     raise ReadFault(fact, cure)

@@ -88,7 +88,7 @@ def test_old_files_go_and_new_ones_stay(tmp_path):
 
 def test_a_dry_run_removes_nothing(tmp_path):
     old, dead = put(tmp_path / NAME, 8 * DAY), put(tmp_path / HIDDEN, 0)
-    assert [file.url for file in pruned(tmp_path, dry_run=True)] == [f"file://{dead}", f"file://{old}"]
+    assert [file.url for file in pruned(tmp_path, dry_run=True)] == [f"file://{old}", f"file://{dead}"]
     assert old.exists() and dead.exists()
     assert len(pruned(tmp_path)) == 2 and stored(tmp_path) == {}
 

@@ -42,7 +42,7 @@ def test_a_line_that_is_no_object_is_named(line):
 def test_rows_before_a_broken_line_of_the_same_page_are_given(broken):
     given = []
     data = b'{"a":1}\n\n{"a":2}\n' + broken + b'\n{"a":3}\n'
-    with pytest.raises(BatchError, match=r"': line 4: it is no "):
+    with pytest.raises(BatchError, match=r"', line 4: it is no "):
         for page in pages_of(data, "jsonl"):
             given.append(tuple(page))
     assert given == [(b'{"a":1}\n{"a":2}\n', 2)]

@@ -92,6 +92,6 @@ def test_rows_of_a_tap_itself_are_shown_if_log_values_asks_for_them(
 
 def check(error: Exception | None, folder: Path, says: str, where: str = "line 2: ") -> None:
     assert isinstance(error, BatchError)
-    assert str(error).startswith(f"{where}stream 'users': batch file 'file://{folder}/a': "), error
+    assert str(error).startswith(f"{where}stream 'users': batch file 'file://{folder}/a'"), error
     assert says in str(error)
     assert SECRET[:6] not in str(error)

@@ -89,6 +89,7 @@ try:
     file.publish()
 except BurlerError as error:
     print(type(error).__name__, error)
+    file.discard()
 import pathlib
 print(sorted(path.name for path in pathlib.Path(root).iterdir()))
 """

@@ -128,11 +128,6 @@ def test_prefixes_that_are_none(tmp_path, prefix):
         opened(str(tmp_path), prefix)
 
 
-def test_folders_have_no_signed_urls(tmp_path):
-    with pytest.raises(ConfigError, match=r"^batch_config.presign_seconds: files of a folder have no signed URLs"):
-        opened(str(tmp_path), presign_seconds=60)
-
-
 @pytest.mark.parametrize(
     ("root", "meant"), [("bucket/x", "s3://bucket/x"), ("./x", "s3://bucket/folder"), ("/x", "s3://bucket/folder")]
 )
@@ -150,9 +145,10 @@ def test_memory_ends_with_the_process_and_that_is_said(caplog):
     assert said.startswith("batch_config.storage.root memory://warned: its files end with this process")
 
 
-def test_memory_has_no_signed_urls():
-    with pytest.raises(ConfigError, match=r"^batch_config.presign_seconds: memory:// has no signed URLs"):
-        opened("memory://signed", presign_seconds=60)
+@pytest.mark.parametrize("root", ["file:///tmp", "memory://signed"])
+def test_folders_and_memory_have_no_signed_urls(root):
+    with pytest.raises(ConfigError, match=rf"^batch_config.presign_seconds: {root.partition(':')[0]}:// has no signed"):
+        opened(root, presign_seconds=60)
 
 
 @pytest.mark.parametrize(
