@@ -20,8 +20,8 @@ from burler.formats import FormatError
 from burler.formats.columnar import record_batches
 from burler.formats.csv import Column
 from burler.formats.csv_read import CsvReader
+from burler.records.columns.csv import CsvLines, columns_of
 from burler.records.columns.demands import Demands, Report
-from burler.records.columns.from_csv import CsvLines, columns_of
 from burler.records.columns.from_json import ColumnarLayout, layout_of
 from burler.records.columns.to_json import RowText
 

@@ -26,8 +26,7 @@ from burler.extras import require
 from burler.formats import FormatError
 from burler.formats.compression import compressor
 from burler.formats.names import ending
-from burler.records.columns.from_csv import columns_of
-from burler.records.columns.to_csv import CsvLayout
+from burler.records.columns.csv import CsvLayout, columns_of
 from burler.singer.messages import ActivateVersion, ArrowPage, Batch, Message, Schema, State
 from burler.words import counted
 

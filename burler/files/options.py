@@ -14,7 +14,7 @@ from burler.formats.csv import Dialect
 from burler.formats.names import COMPRESSIONS, format_of, split_name
 from burler.numbers import is_count
 from burler.paths import path_of
-from burler.records.columns.from_csv import CellWords
+from burler.records.columns.csv import CellWords
 from burler.storage.find import File
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")

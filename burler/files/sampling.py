@@ -15,7 +15,7 @@ from burler.files.options import ADDED, Csv, Options, patterns_of
 from burler.numbers import is_count
 from burler.pages import JsonPage, PageError
 from burler.pipeline.yielded import rows_of
-from burler.records.columns.from_csv import narrowing
+from burler.records.columns.csv import narrowing
 from burler.schema.infer import DEFAULT_FORMATS, DEFAULT_MAP_KEYS, Inference
 from burler.schema_tree import types_of
 from burler.storage.find import File, find

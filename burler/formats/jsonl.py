@@ -69,6 +69,18 @@ def line_blocks(source: Any, *, begin: bytes = b"", most_line_bytes: int | None 
         yield rest[cut:]
 
 
+def line_cuts(lines: bytes | bytearray | memoryview, most_bytes: int) -> Iterator[bytes]:
+    """Lines in parts of a bounded size (or one line, if that is larger), cut at their ends."""
+    data = bytes(lines)
+    start = 0
+    while start < len(data):
+        end = data.rfind(b"\n", start, start + most_bytes) + 1
+        if end <= start:
+            end = data.find(b"\n", start) + 1 or len(data)
+        yield data[start:end]
+        start = end
+
+
 def json_lines(
     source: Any, *, begin: bytes = b"", most_line_bytes: int = MOST_LINE_BYTES, allow_nan: bool = False
 ) -> Iterator[tuple[bytes, int]]:

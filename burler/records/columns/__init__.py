@@ -5,8 +5,7 @@
     arrow        types as Arrow's; Arrow's types as JSON Schema
     exact        JSON source text to the value that a column holds; never rounded, an error instead
     demands      what a schema asks of a file's columns
-    from_csv     the columns of CSV for a schema; their cells as lines of JSON
-    to_csv       JSON lines to the text of CSV
+    csv          the columns of CSV for a schema; JSON lines to the text of their rows, and back
     from_json    JSON lines to record batches, a column at a time
     to_json      record batches to JSON lines
     from_rows    rows to record batches, shaped ones or dicts that need no shaping

@@ -11,7 +11,7 @@ they give the same; whatever they are not sure of goes through the converter, th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from burler import times
 from burler.errors import BatchError
+from burler.formats.jsonl import line_cuts
 from burler.log_settings import log_settings, near, value
 from burler.records.arrow.kernels import FIRST_DAY, LAST_DAY, Tries, Unsure, bytes_of, check_bounds, offsets
 from burler.records.columns.arrow import arrow_schema, arrow_type
@@ -102,7 +103,7 @@ class ColumnarLayout:
             BatchError: a value that its column can't hold, a line that is no object, not so many rows.
         """
         found = Report(Counter(), Counter())
-        made = [self._batch(block, found) for block in blocks(lines)]
+        made = [self._batch(block, found) for block in line_cuts(lines, _BLOCK_BYTES)]
         rows = sum(batch.num_rows for batch in made)
         if rows != count:
             raise BatchError(f"stream '{self.stream}': {rows} row(s) came where {count} were announced")
@@ -178,18 +179,6 @@ def layout_of(schema: Mapping[str, Any], stream: str, cure: str = "") -> Columna
         DataError: the schema has no form in columns.
     """
     return ColumnarLayout(record_type(schema, stream=stream, open_as=JSON), stream, cure)
-
-
-def blocks(lines: bytes | bytearray | memoryview) -> Iterator[bytes]:
-    """Lines in blocks of a bounded size (or one line, if that is larger), cut at their ends."""
-    data = bytes(lines)
-    start = 0
-    while start < len(data):
-        end = data.rfind(b"\n", start, start + _BLOCK_BYTES) + 1
-        if end <= start:
-            end = data.find(b"\n", start) + 1 or len(data)
-        yield data[start:end]
-        start = end
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
