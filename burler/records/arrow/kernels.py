@@ -22,6 +22,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from burler import times
+
 Parts = list[Any]
 """Constant text (``str``) and string arrays, side by side."""
 
@@ -336,22 +338,46 @@ def check_bounds(counts: Any, least: int, most: int) -> None:
         raise Unsure
 
 
+# ---- texts of dates and times ----------------------------------------------------------------------------------------
+# Arrow's parser takes date-times that RFC 3339 has not (an hour without minutes), so their form is looked at first.
+
+_RFC3339 = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
+
+
+def read_moments(texts: Any) -> Any:
+    """Texts with a zone and at most six digits of a second as microseconds in UTC."""
+    are_there = len(texts) > texts.null_count
+    if are_there and not _of_one_form(texts) and not pc.all(pc.match_substring_regex(texts, _RFC3339)).as_py():
+        raise Unsure
+    return moments_us(texts)
+
+
+def read_days(texts: Any) -> Any:
+    """Texts as dates of 32 bits."""
+    return days(texts.cast(pa.date32()))
+
+
 def date_time_string_parts(array: Any) -> Parts:
     """Texts that are date-times exactly as burler writes them."""
-    return _as_given(array, timestamp_parts(array.cast(pa.timestamp("us", "UTC"))))
+    given, moments = quoted(array), moments_us(array)
+    if _of_one_form(array) and b".000000Z" not in bytes(bytes_of(array)):
+        return given
+    if not pc.all(pc.equal(join(given, len(array)), join(timestamp_parts(moments), len(array)))).as_py():
+        raise Unsure
+    return given
 
 
 def date_string_parts(array: Any) -> Parts:
     """Texts that are dates as RFC 3339 has them."""
-    return _as_given(array, date_parts(array.cast(pa.date32())))
+    read_days(array)
+    return quoted(array)
 
 
-def _as_given(array: Any, parts: Parts) -> Parts:
-    """The array in quotes, if what was read from it is written as it stands there."""
-    given = quoted(array)
-    if not pc.all(pc.equal(join(given, len(array)), join(parts, len(array)))).as_py():
-        raise Unsure
-    return given
+def _of_one_form(texts: Any) -> bool:
+    """Whether all surely are as long as one another, with the same signs: see ``times.have_one_form``."""
+    width, count = pc.min(pc.binary_length(texts)).as_py(), len(texts) - texts.null_count
+    data = bytes_of(texts)
+    return len(data) == width * count and times.have_one_form(str(data, "latin-1"), width)
 
 
 # ---- lists and maps: taken apart, so that what is in them is text of one array, and put together again -----

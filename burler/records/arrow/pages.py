@@ -56,7 +56,6 @@ _OPEN = frozenset(
 )  # fmt: skip
 _DEEP = frozenset({"properties", "required", "items", "additionalProperties"})
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
-_LENGTHS = frozenset({"minLength", "maxLength"})
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
@@ -305,15 +304,8 @@ def _keeper(kind: pa.DataType, leaf: Leaf, schema: Node) -> Callable[[Any], bool
     """What holds arrays against the constraints of a node; None where values go out otherwise than they are."""
     if not own_types(kind) or (leaf.quoted and not is_text(kind)):
         return None
-    some = _different
-    if constraints.ALSO not in schema:
-        words = constraints.CONSTRAINTS & schema.keys()
-        if "multipleOf" in words and _is_multiple(kind, schema["multipleOf"]):
-            words = words - {"multipleOf"}
-        if is_text(kind) and words <= _LENGTHS:
-            some = _shortest_and_longest
-        elif not is_text(kind) and words <= constraints.BOUNDS:
-            some = _least_and_greatest
+    less = {"multipleOf"} if _is_multiple(kind, schema.get("multipleOf")) else ()
+    some = _ends if constraints.told_by_ends(schema, less) else _different
     return lambda array: all(constraints.broken(value, schema) is None for value in some(array))
 
 
@@ -321,11 +313,10 @@ def _different(array: Any) -> list[Any]:
     return column_values(pc.unique(array))
 
 
-def _least_and_greatest(array: Any) -> list[Any]:
-    return list(pc.min_max(array).as_py().values())
-
-
-def _shortest_and_longest(array: Any) -> list[Any]:
+def _ends(array: Any) -> list[Any]:
+    """See ``constraints.ends``."""
+    if not is_text(array.type):
+        return list(pc.min_max(array).as_py().values())
     lengths = pc.utf8_length(array)
     ends = pc.min_max(lengths).values()
     return [array[pc.index(lengths, end).as_py()].as_py() for end in ends if end.is_valid]

@@ -145,10 +145,7 @@ DATE_TIME_STRING = Leaf(
 )
 DATE_STRING = Leaf(
     kernels.date_string_parts,
-    _of(
-        pa.types.is_date,
-        _checked(kernels.date_string_parts, lambda array, wanted: array.cast(pa.date32())),
-    ),
+    _of(pa.types.is_date, lambda array, wanted: kernels.read_days(array)),
     plain=_checked(kernels.date_string_parts, texts),
 )
 TIMESTAMP = Leaf(kernels.timestamp_parts, _of(pa.types.is_timestamp, _moments))

@@ -239,10 +239,9 @@ def _times(column: Any, null: str, *, kind: Scalar, fact: str) -> Any:
     """Texts as they are, each of which a column of Parquet could hold."""
     import pyarrow as pa
 
-    from burler.records.arrow.kernels import Unsure
-    from burler.records.columns import from_json
+    from burler.records.arrow.kernels import Unsure, read_days, read_moments
 
-    quick = from_json.moments if kind == TIMESTAMP else from_json.days
+    quick = read_moments if kind == TIMESTAMP else read_days
     convert = converter(kind, ())
 
     def read(cell: str) -> str | None:

@@ -20,11 +20,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler import times
 from burler.errors import BatchError
 from burler.formats.jsonl import line_cuts
 from burler.log_settings import log_settings, near, value
-from burler.records.arrow.kernels import FIRST_DAY, LAST_DAY, Tries, Unsure, bytes_of, check_bounds, offsets
+from burler.records.arrow.kernels import Tries, Unsure, offsets, read_days, read_moments
 from burler.records.columns.arrow import arrow_schema, arrow_type
 from burler.records.columns.exact import Misfit, Path, Report, converter, half_pair
 from burler.records.columns.nodes import record_type
@@ -179,6 +178,9 @@ def layout_of(schema: Mapping[str, Any], stream: str, cure: str = "") -> Columna
         DataError: the schema has no form in columns.
     """
     return ColumnarLayout(record_type(schema, stream=stream, open_as=JSON), stream, cure)
+
+
+_READ_TIMES: dict[FieldType, Callable[[Any], Any]] = {TIMESTAMP: read_moments, DATE: read_days}
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
@@ -463,43 +465,3 @@ def _map(kind: MapOf, values: Column) -> Column:
         return pa.MapArray.from_arrays(offsets(maps), keys, values(inner, report), type=made)
 
     return make
-
-
-# ---- date-times and dates --------------------------------------------------------------------------------------------
-# The forms taken here are RFC 3339's, narrower than those that ``times.lenient`` reads: Arrow's own parser takes
-# some that are none (an hour without minutes), so the form is looked at first.
-
-_DAY_US = 86_400_000_000
-_FORM = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
-
-
-def moments(texts: Any) -> Any:
-    """A string array as timestamp[us, UTC].
-
-    Raises:
-        Unsure, pyarrow.ArrowInvalid: some text wants a closer look.
-    """
-    if len(texts) > texts.null_count:
-        if not _as_one(texts) and not pc.all(pc.match_substring_regex(texts, _FORM)).as_py():
-            raise Unsure
-        array = texts.cast(pa.timestamp("us", "UTC"))
-        check_bounds(array.view(pa.int64()), FIRST_DAY * _DAY_US, (LAST_DAY + 1) * _DAY_US - 1)
-        return array
-    return texts.cast(pa.timestamp("us", "UTC"))
-
-
-def days(texts: Any) -> Any:
-    """A string array as date32, likewise."""
-    array = texts.cast(pa.date32())
-    check_bounds(array.view(pa.int32()), FIRST_DAY, LAST_DAY)
-    return array
-
-
-_READ_TIMES: dict[FieldType, Callable[[Any], Any]] = {TIMESTAMP: moments, DATE: days}
-
-
-def _as_one(texts: Any) -> bool:
-    """Whether all surely have the same form."""
-    width, count = pc.min(pc.binary_length(texts)).as_py(), len(texts) - texts.null_count
-    data = bytes_of(texts)
-    return len(data) == width * count and times.have_one_form(str(data, "latin-1"), width)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Collection, Mapping, Sized
 from decimal import Decimal
 from typing import Any
 
@@ -17,9 +17,8 @@ from burler.schema.overlay import ALSO as ALSO
 from burler.schema.overlay import CONSTRAINTS as CONSTRAINTS
 
 _WIDEST = 10_000  # digits between two numbers of which one may be a multiple of the other
-
-
-BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"})
+_NUMBERS = frozenset({int, float, Decimal})
 
 
 def quick_length(pattern: Any) -> int:
@@ -48,6 +47,20 @@ def broken(value: Any, schema: Mapping[str, Any]) -> str | None:
         if also is not None:
             return also
     return None
+
+
+def told_by_ends(schema: Mapping[str, Any], less: Collection[str] = ()) -> bool:
+    """Whether all scalars of a column keep a node's constraints (but for some, ``less``) if its ``ends`` do."""
+    return ALSO not in schema and (CONSTRAINTS & schema.keys()) - set(less) <= _BOUNDS
+
+
+def ends(values: Collection[Any]) -> list[Any]:
+    """Of some values the least and the greatest number, the shortest and the longest text."""
+    kinds = set(map(type, values))
+    numbers = values if kinds <= _NUMBERS else [value for value in values if type(value) in _NUMBERS]
+    texts = values if kinds == {str} else [value for value in values if type(value) is str]
+    found = [min(numbers), max(numbers)] if numbers else []
+    return [*found, min(texts, key=len), max(texts, key=len)] if texts else found
 
 
 def _shown(wanted: Any) -> str:

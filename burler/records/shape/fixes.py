@@ -181,10 +181,8 @@ def _all_hold(values: list[Any], schema: Mapping[str, Any]) -> bool:
     if held == {"pattern"} and isinstance(schema["pattern"], str) and constraints.ALSO not in schema:
         is_found = constraints.finder(schema["pattern"])
         return all(is_found(value) for value in different if type(value) is str)
-    if constraints.BOUNDS.issuperset(held) and constraints.ALSO not in schema:
-        numbers = {value for value in different if type(value) in (int, float, Decimal)}  # they bind nothing else
-        different = {min(numbers), max(numbers)} if numbers else set()
-    return all(constraints.broken(value, schema) is None for value in different)
+    some = constraints.ends(different) if constraints.told_by_ends(schema) else different
+    return all(constraints.broken(value, schema) is None for value in some)
 
 
 def _union_check(branches: list[Any], rules: Rules) -> Check | None:
