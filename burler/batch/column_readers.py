@@ -96,14 +96,13 @@ def columnar_pages(
         FormatError: a broken file, or one of other columns. BatchError: a value that JSON has no form for, or that is
             none of the schema's. Errors of ``raw`` go through.
     """
-    text, row = RowText(schema), 0
+    text = RowText(schema)
     layout = None if schema is None else columnar_layout(schema, "")
-    for batch, is_own in _parts(raw, format, schema, layout, report):
+    for batch, row, is_own in _parts(raw, format, schema, layout, report):
         lines = text.lines(batch)
         if layout is not None and not is_own:
             _as_own(layout, lines, batch.num_rows, row)
         yield lines, batch.num_rows
-        row += batch.num_rows
 
 
 def columnar_batches(
@@ -115,13 +114,12 @@ def columnar_batches(
     Raises:
         FormatError, BatchError: see ``columnar_pages``.
     """
-    text, row = RowText(schema), 0
-    for batch, is_own in _parts(raw, format, schema, layout, report):
+    text = RowText(schema)
+    for batch, row, is_own in _parts(raw, format, schema, layout, report):
         if is_own and all(map(_is_finite, batch.columns)):
             yield batch.replace_schema_metadata(None)
         else:
             yield _as_own(layout, text.lines(batch), batch.num_rows, row)
-        row += batch.num_rows
 
 
 def columnar_layout(schema: Mapping[str, Any], stream: str) -> ColumnarLayout:
@@ -172,8 +170,9 @@ def _as_own(layout: ColumnarLayout, lines: bytes, count: int, before: int) -> pa
 
 def _parts(
     raw: IO[bytes], format: str, schema: Mapping[str, Any] | None, layout: ColumnarLayout | None, report: Report
-) -> Iterator[tuple[pa.RecordBatch, bool]]:
-    """Batches of a page's size with the columns that the schema knows, and whether they are what burler would write."""
+) -> Iterator[tuple[pa.RecordBatch, int, bool]]:
+    """Batches of a page's size with the columns that the schema knows, how many rows are before each, and whether it is
+    what burler would write."""
     demands, row = Demands(schema or {}), 0
     known = [] if layout is None else layout.arrow_schema.names
 
@@ -188,7 +187,7 @@ def _parts(
         is_own = layout is not None and batch.schema.equals(layout.arrow_schema)
         step = max(1, min(_MOST_ROWS, _PAGE_BYTES * batch.num_rows // max(1, batch.nbytes)))
         for start in range(0, batch.num_rows, step):
-            yield batch.slice(start, step), is_own
+            yield batch.slice(start, step), row + start, is_own
         row += batch.num_rows
 
 

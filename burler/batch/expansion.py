@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from burler.batch.allowed import Allowed
-from burler.batch.readers import Expanded, Page, read, record_lines
+from burler.batch.readers import Expanded, read
 from burler.errors import BatchError, MessageError, MissingExtra, StorageError, UsageError
 from burler.singer.messages import Batch
 from burler.singer.reader import BatchLine, PassingReader, Stopped
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MOST_PROCESSES = 256
 _FILES_AHEAD = 2
 """Files that are read, or wait for it, for each worker."""
 _WAITING_BYTES = 64 * 1024 * 1024
@@ -76,8 +75,6 @@ def expand(
         BatchError: a BATCH that can't be read, with the number of its line; rows before the place are written.
         MessageError: a line that may be a BATCH is no JSON.
     """
-    if not 1 <= processes <= _MOST_PROCESSES:
-        raise UsageError(f"processes is {processes}; it must be 1 to {_MOST_PROCESSES}.")
     done = Expanded()
     access: dict[str, Any] = {"options": options, "allow": Allowed.of(allow)}
 
@@ -85,7 +82,7 @@ def expand(
         flush()  # the first row may take a while
         reading = read(found.line, found.schema, line=found.number, warn=reader.warn, **access)
         for page in reading.pages():
-            write(_records(page, reading.batch))
+            write(reading.records(page))
             done.records += page.count
             if should_stop():
                 raise Stopped
@@ -101,10 +98,6 @@ def expand(
             queue.run(source, reader)
     done.lines = reader.lines
     return done
-
-
-def _records(page: Page, batch: Batch) -> bytes:
-    return record_lines(page.lines, batch.stream, batch.time_extracted, batch.version)
 
 
 # ---- this process --------------------------------------------------------------------------------------------
@@ -274,7 +267,7 @@ def _work(found: BatchLine, file: int, access: Mapping[str, Any], name: Path) ->
     reading = read(found.line, found.schema, line=found.number, warn=warnings.append, **access)
     try:
         for number, page in enumerate(reading.file_pages(file)):
-            lines = _records(page, reading.batch)
+            lines = reading.records(page)
             while waiting > _WAITING_BYTES:
                 if parts[0][0].exists():
                     time.sleep(_POLL_SECONDS)

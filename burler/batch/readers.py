@@ -24,7 +24,7 @@ import msgspec
 from burler import times
 from burler.batch.allowed import Allowed
 from burler.batch.message import AGAIN, batch_of, reading_options, with_keys
-from burler.batch_config import CODECS, FORMATS
+from burler.batch_config import CODECS
 from burler.errors import BatchError, ConfigError, MessageError
 from burler.extras import require
 from burler.files.contents import named
@@ -136,6 +136,22 @@ class BatchReading:
                 yield page
             self._check_rows(number, rows)
 
+    def records(self, page: Page, received: dt.datetime | None = None) -> bytes:
+        """A page as RECORD lines: what stands in a row stays as it is.
+
+        Args:
+            received: stands for the time of extraction where the message has none.
+        """
+        if not page.lines:
+            return b""
+        batch, moment = self.batch, self.batch.time_extracted or received
+        prefix = b'{"type":"RECORD","stream":' + encode(batch.stream) + b',"record":'
+        end = b"" if moment is None else f',"time_extracted":"{times.format_time(moment)}"'.encode()
+        if batch.version is not None:
+            end += b',"version":' + str(batch.version).encode()
+        end += b"}\n"
+        return prefix + page.lines[:-1].replace(b"\n", end + prefix) + end
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield rows as dicts; numbers with a point or an exponent as exact Decimals.
 
@@ -214,8 +230,6 @@ class BatchReading:
         batch, schema = self.batch, self.schema
         if batch.format == "jsonl":
             return starmap(Page, json_lines(Decompressed(raw, self._packing(raw))))
-        if batch.format not in FORMATS:
-            raise BatchError(f"format '{batch.format:.60}' is unknown. Known: {', '.join(FORMATS)}.")
         require("pyarrow", extra="batch", needed_for=f"reading a BATCH of format '{batch.format}'")
         from burler.batch.column_readers import columnar_pages, csv_pages
 
@@ -298,16 +312,6 @@ class Expanded:
 
 def _is_counted_by_size(batch: Batch) -> bool:
     return batch.file_stats is None and batch.size is not None and len(batch.manifest) == 1
-
-
-def record_lines(lines: bytes, stream: str, time_extracted: dt.datetime | None, version: int | None) -> bytes:
-    """Bare rows as RECORD lines: what stands in a row stays as it is."""
-    prefix = b'{"type":"RECORD","stream":' + encode(stream) + b',"record":'
-    suffix = b"" if time_extracted is None else f',"time_extracted":"{times.format_time(time_extracted)}"'.encode()
-    if version is not None:
-        suffix += b',"version":' + str(version).encode()
-    end = suffix + b"}\n"
-    return prefix + lines[:-1].replace(b"\n", end + prefix) + end if lines else b""
 
 
 def _dicts(lines: bytes) -> list[dict[str, Any]]:

@@ -39,7 +39,6 @@ from burler.localfile import Cures
 from burler.numbers import is_count
 from burler.pages import JsonPage, Origin, from_file
 from burler.records.columns.demands import check_names
-from burler.records.columns.nodes import fields_of
 from burler.singer.messages import Batch
 from burler.storage import location
 from burler.storage.location import Words, local_path
@@ -273,7 +272,6 @@ class SourceFile:
         keys: of JSON lines: the keys of the first row.
         types: pyarrow's schema (Parquet, Arrow).
         codec: of Parquet's first column.
-        may_be_names: of CSV without a header: its first row is the one name that it is said to have.
         is_empty: it has no row and need not be in a manifest.
         remark: why it can't be passed on, where the file itself is the reason.
     """
@@ -287,7 +285,6 @@ class SourceFile:
     types: Any = None
     codec: str | None = None
     line_end: str = "\n"
-    may_be_names: bool = False
     is_empty: bool = False
     remark: str | None = None
 
@@ -351,7 +348,7 @@ def _of_csv(source: Decompressed, files: BatchFiles) -> dict[str, Any]:
         return {"is_empty": True}
     said = {"line_end": reader.line_end, "remark": _MARKED if reader.is_marked else None}
     if not header:
-        return {**said, "may_be_names": reader.first(may_be_blank=True) == names}
+        return said
     check_names(names, (), files.format_options["delimiter"])
     if not all(names):
         raise FormatError("a column has no name in the first line", kind="names")
@@ -613,8 +610,6 @@ def _columns(files: BatchFiles, file: SourceFile, run: StreamRun) -> str | None:
         return f"its first row has '{more[0]}', which columns= does not name"
     if files.format == "csv" and not files.format_options["header"] and columns != wanted:
         return "it has no header, and its columns stand in another order than the schema's"
-    if file.may_be_names and fields_of(run.schema)[columns[0]].names.isdisjoint({"string"}):
-        return "its first row holds the names of the columns"
     if file.types is None:
         return None
     from burler.records.columns.arrow import mismatch

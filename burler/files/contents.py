@@ -16,7 +16,7 @@ import msgspec
 from burler.context import StreamRun
 from burler.errors import BurlerError, FileError, MissingExtra
 from burler.extras import require
-from burler.files.options import FORMATS, Csv, Options
+from burler.files.options import Csv, Options
 from burler.formats import FormatError
 from burler.formats.compression import PIECE_BYTES, Decompressed
 from burler.formats.csv_read import CsvReader
@@ -44,7 +44,7 @@ _CURES = {
     "format": "Say what it is with format=.",
     "cut": "Is it still being written? settle_seconds leaves files alone that changed lately.",
     "limit": "If that is right, raise max_unpacked_bytes.",
-    "member": "Say which with member='*.csv', or what they are with format=.",
+    "member": "Those are read whose names say what they are, or fit member=. Say which: member='*.csv', format='csv'.",
     "quote": f"{_LETTERS} Where more may stand behind the quote that ends a field: strict_quotes=False.",
     "open": _LETTERS,
     "return": "Where it ends a row: csv=burler.files.Csv(strict_quotes=False).",
@@ -127,19 +127,12 @@ class Contents:
 
     def _zipped(self, stored: BinaryIO, file: File, name: str) -> Iterator[Any]:
         options = self._options
-        try:
-            for member, opened in members(stored, options.is_wanted, limit_bytes=options.max_unpacked_bytes):
-                whole, kind = f"{name}/{member}", options.holds(member)
-                if kind is None:
-                    raise FileError(f"file '{whole}': its name does not say what it holds; say it with format=.")
-                with named(f"file '{whole}'", _CURES), opened() as source:
-                    yield from self._content(kind, source, whole, file, f"{file.label}/{printable(member)}")
-        except FormatError as error:
-            if error.kind != "member":
-                raise
-            no_name = f"no member's name says what it is ({', '.join(FORMATS)})"
-            what = f"no member fits '{options.member}'" if options.member else no_name
-            raise FormatError(f"{what}. {error.fact}", kind="member") from None
+        for member, opened in members(stored, options.is_wanted, limit_bytes=options.max_unpacked_bytes):
+            whole, kind = f"{name}/{member}", options.holds(member)
+            if kind is None:
+                raise FileError(f"file '{whole}': its name does not say what it holds; say it with format=.")
+            with named(f"file '{whole}'", _CURES), opened() as source:
+                yield from self._content(kind, source, whole, file, f"{file.label}/{printable(member)}")
 
     def _content(self, kind: str | None, source: Any, name: str, file: File, label: str) -> Iterator[Any]:
         options, table = self._options, self._table

@@ -21,9 +21,9 @@ from burler.extras import require
 from burler.files.contents import Contents, table_of
 from burler.files.options import Csv, Options
 from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, format_of_media_type, kind_of
-from burler.numbers import is_measure
 from burler.storage.find import File
 from burler.storage.location import shown
+from burler.words import counted
 
 logger = logging.getLogger("burler")
 
@@ -123,18 +123,8 @@ def export(
     """
     limits = max_line_bytes, max_document_bytes, max_unpacked_bytes
     options = Options(format, compression, member, csv, records_path, add, *limits)
-    for name, given, least in (
-        ("poll_seconds", poll_seconds, 0),
-        ("longest_poll_seconds", longest_poll_seconds, 0),
-        ("limit_seconds", limit_seconds, 0),
-        ("backoff", backoff, 1),
-    ):
-        if not (given > least or given == least == 1):
-            raise _wrong(f"{name}={given!r}; it is {'1 or more' if least else 'more than 0'}")
-    if not callable(request) or not callable(ready):
-        raise _wrong("request and ready are functions")
-    if not callable(download) and not hasattr(download, "download"):
-        raise _wrong("download is a burler.http.Client or a function (part, path)")
+    if not (min(poll_seconds, longest_poll_seconds, limit_seconds) > 0 and backoff >= 1):
+        raise _wrong("poll_seconds, longest_poll_seconds and limit_seconds are more than 0, and backoff is 1 or more")
     if keep_job and (not isinstance(what, str) or what in ("", _UNNAMED)):
         raise _wrong(
             "keep_job needs what='...': a job that an earlier run asked for is found by it, so it says what is asked "
@@ -216,9 +206,8 @@ def _wait(
     while (found := ready()) is None:
         seconds = clock.monotonic() - begun
         if seconds >= limit:
-            times = "once" if looks == 1 else f"{looks} times"
             raise _TooLong(
-                f"export: {what} was not ready after {seconds:,.0f} seconds; it was looked at {times}.\n"
+                f"export: {what} was not ready after {seconds:,.0f} seconds and {counted(looks, 'look')}.\n"
                 "  Ask for less at a time, or raise limit_seconds."
             )
         clock.pause(min(pause, limit - seconds))
@@ -270,13 +259,8 @@ class _Kept:
 
     def _jobs(self) -> dict[str, Any]:
         """Those that are not too old."""
-        jobs = self._run.state.get(_KEY)
         least = self._clock.time() - self._seconds
-        return {
-            what: entry
-            for what, entry in (jobs.items() if isinstance(jobs, dict) else ())
-            if isinstance(entry, dict) and "job" in entry and is_measure(at := entry.get("at")) and at > least
-        }
+        return {what: entry for what, entry in self._run.state.get(_KEY, {}).items() if entry["at"] > least}
 
     def _save(self, own: dict[str, Any]) -> None:
         """Put the job into the state, or take it out, and have that taken as it stands here. Others that are too old

@@ -34,7 +34,7 @@ def members(
         wanted = [info for info in infos if is_wanted(info.filename)]
         if not wanted:
             there = ", ".join(repr(info.filename[:60]) for info in infos[:5]) or "nothing"
-            raise FormatError(f"In it: {there}", kind="member")
+            raise FormatError(f"no member of it is one that is read. In it: {there}", kind="member")
         size = sum(info.file_size for info in wanted)
         if size > limit_bytes:
             raise FormatError(f"it holds {size:,} bytes once it is unpacked; {limit_bytes:,} are allowed", kind="limit")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from piped import SCHEMA, TIME, Piped, batch, expanded, file, lines, record, rows, state
 
 from burler.batch import expand
-from burler.errors import BatchError, UsageError
+from burler.errors import BatchError
 
 
 def test_rows_stand_where_the_batch_stood(tmp_path: Path) -> None:
@@ -223,10 +223,6 @@ def test_what_a_url_is_signed_with_is_not_shown() -> None:
     out = expanded(SCHEMA, broken)
     assert str(out.error).startswith("line 2: it is no JSON")
     assert secret[-8:] not in str(out.error)
-
-
-def test_processes_must_be_a_sensible_number() -> None:
-    assert isinstance(expanded(SCHEMA, processes=0).error, UsageError)
 
 
 class Pieces:

@@ -148,15 +148,6 @@ def test_a_file_of_no_bytes_that_needs_some_ends_its_stream(tmp_path, name, batc
     assert run.result.exit_code == 1 and "it is empty" in str(run.result.errors["orders"])
 
 
-def test_a_header_where_there_should_be_none_is_never_passed_on(tmp_path):
-    schema = {"type": "object", "properties": {"id": {"type": "integer"}}}
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"id\n1\n")
-    run = run_tap(tap_of(batch_files(path, header=False, columns=["id"]), schema=schema), config_of(tmp_path))
-    assert run.result.exit_code == 1 and not batches(run)
-    assert "row 1: field 'id': its value is no number" in str(run.result.errors["orders"])
-
-
 @pytest.mark.parametrize("given", [{}, {"format": "csv", "delimiter": "|", "compression": "gzip"}, {"format": "arrow"}])
 def test_no_files_are_no_messages(tmp_path, given):
     for config in (config_of(tmp_path), {}):

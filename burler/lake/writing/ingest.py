@@ -57,7 +57,7 @@ def ingest(
     def batch(found: BatchLine, received: dt.datetime) -> int:
         """The rows of files as RECORD lines. A BATCH without ``time_extracted`` has the time at which it was received,
         as RECORDs beside it have: so the order of messages decides which row is the latest."""
-        from burler.batch.readers import read, record_lines, uncounted
+        from burler.batch.readers import read, uncounted
 
         nonlocal told
         reading = read(
@@ -66,7 +66,7 @@ def ingest(
         message, count = reading.batch, 0
         moment = message.time_extracted or received
         for page in reading.pages():
-            lines = record_lines(page.lines, message.stream, moment, message.version)
+            lines = reading.records(page, received)
             writer.page(message.stream, lines, page.count, [times.format_time(moment)], message.version)
             count += page.count
             if should_stop():
