@@ -156,14 +156,11 @@ class ObjectNode:
     looks: bool = False
     """Whether there is a leaf or something to empty here or below."""
     counts_below: bool = False
-    shares: bool = False
-    """Whether converted rows may hold lists and dicts of the rows they were made of."""
 
     def close(self) -> None:
         """Once the node is whole: note what is below it."""
         below = [*self.objects.values(), *self.lists.values(), *self.maps.values()]
         self.looks = bool(self.leaves or self.dropped) or any(node.looks for node in below)
-        self.shares = any(not leaf.is_scalar for leaf in self.leaves) or any(node.shares for node in below)
         self.counts_below = self.counts or any(node.counts_below for node in below)
 
 

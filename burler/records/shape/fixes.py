@@ -52,12 +52,6 @@ class Leaf:
     def __post_init__(self) -> None:
         self.place = tuple(0 if part is None else part for part in self.path)
 
-    @property
-    def is_scalar(self) -> bool:
-        """Whether its values are surely neither lists nor objects."""
-        wanted = set(types_of(self.schema)) if isinstance(self.schema, Mapping) else set()
-        return bool(wanted) and wanted <= {"string", "number", "integer", "boolean", "null"}
-
 
 @functools.cache
 def column(attribute: str) -> Callable[[list[Any]], list[Any]]:

@@ -7,7 +7,6 @@ together).
 
 from __future__ import annotations
 
-import copy
 import functools
 import sys
 from collections.abc import Iterable, Mapping
@@ -131,6 +130,36 @@ def _splice(fields: Mapping[str, Any], buffer: bytearray) -> None:
     buffer += _encoder.encode(fields)[1:]
 
 
+class Fitted:
+    """Where rows go as dicts of what JSON knows (and Decimals), which share nothing with those that were given.
+
+    Attributes:
+        rows: that came.
+    """
+
+    __slots__ = ("rows",)
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+
+    def append(
+        self,
+        rows: list[Any],
+        further: Mapping[int, Mapping[str, Any]] | None = None,
+        vouched: Vouched | None = None,
+    ) -> int:
+        """See ``Output.append``: all of them or none."""
+        try:
+            made: list[dict[str, Any]] = msgspec.to_builtins(rows, builtin_types=(Decimal,))
+            for place, fields in (further or {}).items():
+                made[place].update(msgspec.to_builtins(fields, builtin_types=(Decimal,)))
+            _encoder.encode(made)  # what has no form in UTF-8 is seen here
+        except (TypeError, ValueError, RecursionError):
+            return 0
+        self.rows += made
+        return len(made)
+
+
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 _FEW = 8  # rows that are cheaper to do one by one than to try again
@@ -170,7 +199,7 @@ class FittedPage:
     rows: list[dict[str, Any]]
     keys: KeyValues
     origin: list[int]
-    error: BadRecordError | None = None
+    error: StreamError | None = None
 
 
 class Shaper:
@@ -219,8 +248,8 @@ class Shaper:
         """Append one line for each row to ``buffer``."""
         return self.shape_to(rows, Output(buffer, prefix, suffix))
 
-    def shape_to(self, rows: list[dict[str, Any]], output: Output) -> ShapedPage:
-        """Append one line for each row."""
+    def shape_to(self, rows: list[dict[str, Any]], output: Output | Fitted) -> ShapedPage:
+        """Append each row."""
         structs = self.fast.structs(rows)
         if structs is None:
             return self._halve(rows, output)
@@ -249,7 +278,7 @@ class Shaper:
         return FastPath(self.schema, self.rules, raw=True)
 
     def _write(
-        self, path: FastPath, structs: list[Any], rows: list[dict[str, Any]] | None, output: Output
+        self, path: FastPath, structs: list[Any], rows: list[dict[str, Any]] | None, output: Output | Fitted
     ) -> tuple[int, list[Any]]:
         compiled = path.compiled
         assert compiled is not None  # who made the structs?
@@ -345,48 +374,18 @@ class Shaper:
         return found
 
     def fit(self, rows: list[dict[str, Any]]) -> FittedPage:
-        """The same rows as dicts of what JSON knows (and Decimals), for a function of the author's that sees them."""
-        fitted = self._fit_page(rows)
-        origin = list(range(len(rows)))
-        error = None
-        if fitted is None:
-            fitted, origin = [], []
-            for i, row in enumerate(rows):
-                try:
-                    made = self._fit_row(row)
-                except BadRecordError as bad:
-                    error = bad
-                    break
-                if made is not None:
-                    fitted.append(made)
-                    origin.append(i)
+        """The same rows as dicts, for a function of the author's that sees them."""
+        fitted = Fitted()
+        page = self.shape_to(rows, fitted)
+        skipped = set(page.skipped)
+        origin = [i for i in range(page.taken) if i not in skipped]
         if self.key is None:
-            return FittedPage(fitted, KeyValues(), origin, error)
-        keys = KeyValues((row.get(self.key) for row in fitted), [rows[i].get(self.key) for i in origin])
-        return FittedPage(fitted, keys, origin, error)
+            return FittedPage(fitted.rows, KeyValues(), origin, page.error)
+        keys = KeyValues((row.get(self.key) for row in fitted.rows), [rows[i].get(self.key) for i in origin])
+        return FittedPage(fitted.rows, keys, origin, page.error)
 
-    def _fit_page(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-        """The page in C, or None if some row of it needs the exact path."""
-        structs, compiled = self.fast.structs(rows), self.fast.compiled
-        if structs is None or compiled is None:
-            return None
-        scratch = self._scratch()
-        try:
-            further = self._look_at(compiled, structs, rows, scratch)
-            fitted: list[dict[str, Any]] = msgspec.to_builtins(structs, builtin_types=(Decimal,))
-            for i, made in further.items():
-                fitted[i].update(made)
-            msgspec.json.encode(fitted)  # what has no form in UTF-8 is seen here
-            if further or compiled.tree.shares:
-                fitted = [copy.deepcopy(row) for row in fitted]  # what the function changes shows in no other row
-        except (Misfit, TypeError, ValueError, RecursionError):
-            return None
-        if scratch.unknown:
-            self.unknown.merge(scratch.unknown)
-        return fitted
-
-    def _fit_row(self, row: Mapping[str, Any], output: Output | None = None) -> dict[str, Any] | None:
-        """One row by the exact path, appended to ``output`` if there is one; None where the rules let it go.
+    def _fit_row(self, row: Mapping[str, Any], output: Output | Fitted) -> dict[str, Any] | None:
+        """One row by the exact path, appended to ``output``; None where the rules let it go.
 
         Raises:
             BadRecordError: it does not fit, and the rules do not let it go (any more).
@@ -395,7 +394,7 @@ class Shaper:
             made = self.exact.row(row, self.schema)
             if self.exact.nulled:
                 self.bad.null(row, self.exact.nulled)
-            if output is not None and not output.append([made]):
+            if not output.append([made]):
                 raise Misfit(("(the whole row)",), row, "values that JSON has a form for")
         except (Misfit, RecursionError) as error:
             misfit = error if isinstance(error, Misfit) else Misfit(("(the whole row)",), row, "fewer levels")
@@ -405,7 +404,7 @@ class Shaper:
             return None
         return made
 
-    def _halve(self, rows: list[dict[str, Any]], output: Output) -> ShapedPage:
+    def _halve(self, rows: list[dict[str, Any]], output: Output | Fitted) -> ShapedPage:
         """Some row does not fit the fast path: halve the page until only rows near it take the exact path."""
         if self.fast.compiled is None or len(rows) <= _FEW:
             return self._one_by_one(rows, output)
@@ -415,7 +414,7 @@ class Shaper:
             return first
         return first.followed_by(self.shape_to(rows[middle:], output))
 
-    def _one_by_one(self, rows: list[dict[str, Any]], output: Output) -> ShapedPage:
+    def _one_by_one(self, rows: list[dict[str, Any]], output: Output | Fitted) -> ShapedPage:
         keys = KeyValues(given=[])
         page = ShapedPage(0, keys)
         for i, row in enumerate(rows):
