@@ -121,7 +121,7 @@ class _Reader:
 
         mapped = united.mapped(file.hash)
         self._file = file
-        self._split = Splitter(mapped.own, ())
+        self._split = Splitter(mapped.own)
         self._convert = converter(mapped.own, ())
         self._refit: Refit = refit(united.record, mapped)
         self._own_schema = arrow_schema(mapped.own)
@@ -178,7 +178,7 @@ class _Reader:
             return None
         data = b"\n".join([row.record for row in rows]) + b"\n"
         try:
-            arrays, _ = self._split.arrays(data, report, lines=True)
+            arrays = self._split.arrays(data, report)
             times = _times([row.line.time_extracted for row in rows])
             versions = pa.array([row.line.version for row in rows], pa.int64())
         except self._unsure:

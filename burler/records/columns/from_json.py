@@ -10,10 +10,12 @@ they give the same; whatever they are not sure of goes through the converter, th
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -23,9 +25,10 @@ import pyarrow.compute as pc
 from burler.errors import BatchError
 from burler.formats.jsonl import line_cuts
 from burler.log_settings import log_settings, near, value
-from burler.records.arrow.kernels import Tries, Unsure, offsets, read_days, read_moments
+from burler.records.arrow.kernels import Tries, Unsure, read_days, read_moments
 from burler.records.columns.arrow import arrow_schema, arrow_type
-from burler.records.columns.exact import Misfit, Path, Report, converter, half_pair
+from burler.records.columns.exact import Convert, Misfit, Path, Report, converter, half_pair
+from burler.records.columns.from_rows import Kinds, Make, StructFields, Values, lists, maps, plain, structs
 from burler.records.columns.nodes import record_type
 from burler.records.columns.types import (
     BIGINT,
@@ -44,13 +47,9 @@ from burler.records.columns.types import (
     StructOf,
 )
 
-Raws = Sequence[Any]
+Raws = list[Any]
 """The source texts of a column's values (``msgspec.Raw``), one a row; ``null`` where there is none."""
-Column = Callable[[Raws, Report], Any]
-"""Makes a column's array. Raises ``Misfit`` for a value that it can't hold."""
-TypedColumn = Callable[[Sequence[Any], Report], Any]
-"""The same of values that the decoder has read. Raises one of ``UNCERTAIN`` where only the source texts can tell."""
-Rows = Sequence[Any]
+Rows = list[Any]
 
 UNCERTAIN = (Unsure, msgspec.DecodeError, UnicodeDecodeError, OverflowError, RecursionError, pa.ArrowException)
 """What a quick way raises where it can't tell."""
@@ -64,10 +63,9 @@ _PLAIN: dict[FieldType, Any] = {  # what the decoder reads
     BOOLEAN: bool | None,
     STRING: str | None,
 }
-_ARRAY: Any = list  # types of it are made at run time
+_ARRAY: Any = list  # types of these are made at run time
+_OBJECT: Any = dict
 _texts = msgspec.json.Decoder(list[str | None])
-_lists = msgspec.json.Decoder(list[list[msgspec.Raw] | None])
-_maps = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None])
 _encode = msgspec.json.encode
 
 
@@ -92,7 +90,7 @@ class ColumnarLayout:
         self.arrow_schema = arrow_schema(record)
         self.report = Report(Counter(), Counter())
         self._cure = cure
-        self._split = Splitter(record, (), within=within, skips=skips)
+        self._split = Splitter(record, within=within, skips=skips)
         self._row_of = _rows_within(msgspec.Raw, within)
 
     def batches(self, lines: bytes | bytearray | memoryview, count: int) -> list[pa.RecordBatch]:
@@ -120,8 +118,7 @@ class ColumnarLayout:
 
     def _batch(self, lines: bytes, report: Report) -> pa.RecordBatch:
         try:
-            arrays, _ = self._split.arrays(lines, report, lines=True)
-            return pa.RecordBatch.from_arrays(arrays, schema=self.arrow_schema)
+            return pa.RecordBatch.from_arrays(self._split.arrays(lines, report), schema=self.arrow_schema)
         except (Misfit, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise self._first_misfit(lines) from None
 
@@ -186,95 +183,160 @@ _READ_TIMES: dict[FieldType, Callable[[Any], Any]] = {TIMESTAMP: read_moments, D
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """How the source texts of one field become an array.
+
+    Attributes:
+        form: what the decoder is to read of a value; ``msgspec.Raw``: its source text.
+        make: makes the array of values that were read.
+        exact: makes a value that the column takes of a source text.
+    """
+
+    kind: pa.DataType
+    form: Any
+    make: Make
+    exact: Convert
+    decode: Callable[[bytes], list[Any]]
+
+
 class Splitter:
     """Objects of known fields, made into columns. What comes twice counts as it came last, as everywhere in burler;
     fields that nobody declares are dropped and counted.
 
     Args:
         kind: the fields.
-        path: where the objects stand.
         within, skips: see ``ColumnarLayout``.
     """
 
-    def __init__(self, kind: StructOf, path: Path, *, within: str | None = None, skips: bool = False) -> None:
-        self._path, self._skips = path, skips
-        self._known = {name: f"f{i}" for i, (name, _) in enumerate(kind.fields)}
-        self._takes = [attrgetter(attribute) for attribute in self._known.values()]
-        self._columns = [column(inner, (*path, name)) for name, inner in kind.fields]
-        self._typed_columns = [
-            _typed_column(inner, (*path, name), make)
-            for (name, inner), make in zip(kind.fields, self._columns, strict=True)
-        ]
-        self._typed = _row(self._known, [_typed_form(inner) for _, inner in kind.fields], closed=not skips)
-        self._texts = _row(self._known, [msgspec.Raw] * len(self._known), closed=not skips)
-        self._open: Any = _row(
-            dict(zip(self._known.values(), self._known.values(), strict=True)), [msgspec.Raw] * len(self._known)
-        )
-        self._decoders: dict[Any, tuple[Any, Any]] = {
-            form: (_rows_within(form, within), _list_decoder(form).decode)
-            for form in (self._typed, self._texts, dict[str, msgspec.Raw])
-            if form is not None
-        }
+    def __init__(self, kind: StructOf, *, within: str | None = None, skips: bool = False) -> None:
+        self._kind, self._skips = kind, skips
+        self._found = _no_report()
+        plans = {name: self._plan(inner, (name,)) for name, inner in kind.fields}
+        self._fields = StructFields({name: make for name, (_, make) in plans.items()}, list(arrow_schema(kind)))
+        typed = _row(list(plans), [form for form, _ in plans.values()], closed=not skips)
+        self._typed = None if typed is None else _rows_within(typed, within)
+        self._texts = _rows_within(dict[str, msgspec.Raw], within)
         self._tries = Tries()
 
-    def arrays(self, data: bytes, report: Report, *, lines: bool) -> tuple[list[Any], list[bool] | None]:
-        """The columns of the objects in ``data``, and which of the objects are null (None: none is).
-
-        Args:
-            lines: one object a line; else they are the items of a JSON array.
+    def arrays(self, lines: bytes, report: Report) -> list[Any]:
+        """The columns of objects, one a line.
 
         Raises:
             Misfit: a value that its column can't hold. msgspec.DecodeError: a line that is no object.
         """
+        made = None
         if self._typed is not None and self._tries:
-            found = Report(Counter(), Counter())
-            try:
-                rows, absent = self._decoded(self._typed, data, lines, self._typed)
-                made = [
-                    make(list(map(take, rows)), found)
-                    for take, make in zip(self._takes, self._typed_columns, strict=True)
-                ]
-            except UNCERTAIN:
-                self._tries.ended(well=False)
-            else:
-                self._tries.ended(well=True)
-                report.add(found)
-                return made, absent
-        rows, absent = self._cut(data, lines, report)
-        return [
-            make(list(map(take, rows)), report) for take, make in zip(self._takes, self._columns, strict=True)
-        ], absent
-
-    def _cut(self, data: bytes, lines: bool, report: Report) -> tuple[Rows, list[bool] | None]:
-        """The objects with their fields as source texts."""
-        if self._texts is not None:
-            try:
-                return self._decoded(self._texts, data, lines, self._texts)
-            except msgspec.ValidationError:  # a field that is not known, or no object at all
-                pass
-        return self._decoded(dict[str, msgspec.Raw], data, lines, self._open, lambda row: self._known_of(row, report))
-
-    def _decoded(
-        self, form: Any, data: bytes, lines: bool, empty: Any, made: Callable[[Any], Any] | None = None
-    ) -> tuple[Rows, list[bool] | None]:
-        of_lines, of_values = self._decoders[form]
-        rows: Rows = of_lines(data) if lines else of_values(data)
-        absent = None
-        if not lines and None in rows:
-            absent = [row is None for row in rows]
-            nothing = empty()
-            return [nothing if row is None else made(row) if made else row for row in rows], absent
-        return (list(map(made, rows)) if made else rows), absent
-
-    def _known_of(self, row: dict[str, Any], report: Report) -> Any:
-        known, made = self._known, self._open()
-        for name, raw in row.items():
-            attribute = known.get(name)
-            if attribute is None and not self._skips:
-                report.dropped[".".join((*self._path, name))] += 1
-            elif attribute is not None:
-                setattr(made, attribute, raw)
+            self._found = _no_report()
+            with contextlib.suppress(*UNCERTAIN):
+                made = self._fields.arrays(self._typed(lines))
+            self._tries.ended(well=made is not None)
+        if made is None:
+            self._found = _no_report()
+            made = self._cut(self._texts(lines), self._columns, (), self._skips)
+        report.add(self._found)
         return made
+
+    def _cut(self, rows: Rows, columns: Mapping[str, _Column], path: Path, skips: bool = False) -> list[Any]:
+        """The columns of objects whose fields are source texts."""
+        strange = set().union(*rows) - columns.keys()
+        if strange and not skips:
+            names = chain.from_iterable(rows)
+            self._found.dropped.update(".".join((*path, name)) for name in names if name in strange)
+        return [self._of_texts(column, [row.get(name, _NULL) for row in rows]) for name, column in columns.items()]
+
+    def _of_texts(self, column: _Column, raws: Raws) -> Any:
+        """The array of a column's source texts."""
+        report, self._found = self._found, _no_report()
+        try:
+            values = raws if column.form is msgspec.Raw else column.decode(_joined(raws))
+            array = column.make(values, set(map(type, values)))
+        except UNCERTAIN:  # each value by itself, and what was counted is counted again
+            self._found = _no_report()
+            array = self._one_by_one(raws, column.exact, column.kind)
+        report.add(self._found)
+        self._found = report
+        return array
+
+    def _one_by_one(self, raws: Raws, exact: Convert, kind: pa.DataType) -> Any:
+        texts = map(bytes, raws)
+        return pa.array([None if text == b"null" else exact(text, self._found) for text in texts], kind)
+
+    # ---- plans -------------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _columns(self) -> dict[str, _Column]:
+        return self._columns_of(self._kind, ())
+
+    def _columns_of(self, kind: StructOf, path: Path) -> dict[str, _Column]:
+        found = {}
+        for name, inner in kind.fields:
+            form, make = self._plan(inner, (*path, name), whole=False)
+            decode = msgspec.json.Decoder(_ARRAY[form]).decode
+            found[name] = _Column(arrow_type(inner), form, make, converter(inner, (*path, name)), decode)
+        return found
+
+    def _plan(self, kind: FieldType, path: Path, *, whole: bool = True) -> tuple[Any, Make]:
+        """What the decoder is to read of values of a type, and what makes the arrays of them.
+
+        Args:
+            whole: objects are read with all that is in them; else they are cut into source texts, by which each of
+                their columns decides for itself.
+        """
+        made = arrow_type(kind)
+        match kind:
+            case StructOf(fields):
+                below = {name: self._plan(inner, (*path, name)) for name, inner in fields} if whole else {}
+                struct = _row(list(below), [form for form, _ in below.values()], closed=True) if whole else None
+                if struct is None:
+                    return dict[str, msgspec.Raw] | None, self._objects(kind, path)
+                makes = {name: make for name, (_, make) in below.items()}
+                return struct | None, structs(StructFields(makes, list(made)), made, struct())
+            case ListOf(item):
+                form, make = self._plan(item, (*path, "[]"), whole=whole)
+                return _ARRAY[form] | None, lists(make, made)
+            case MapOf(value):
+                form, make = self._plan(value, (*path, "{}"), whole=whole)
+                return _OBJECT[str, form] | None, maps(make, made)
+            case Scalar() if kind in _READ_TIMES:
+                return str | None, self._times(_READ_TIMES[kind], converter(kind, path), made)
+            case Scalar() if kind in _PLAIN:
+                return _PLAIN[kind], plain(made)
+        quick = _decimals(kind) if isinstance(kind, DecimalOf) else _json if kind == JSON else None
+        return msgspec.Raw, self._source_texts(quick, converter(kind, path), made)
+
+    def _objects(self, kind: StructOf, path: Path) -> Make:
+        columns, fields = self._columns_of(kind, path), list(arrow_type(kind))
+
+        def make(values: Values, kinds: Kinds) -> Any:
+            mask = pa.array([value is None for value in values]) if type(None) in kinds else None
+            arrays = self._cut([value or {} for value in values], columns, path)
+            return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+
+        return make
+
+    def _times(self, read: Callable[[Any], Any], exact: Convert, kind: pa.DataType) -> Make:
+        def make(values: Values, kinds: Kinds) -> Any:
+            try:
+                return read(pa.array(values, pa.string()))
+            except (Unsure, pa.ArrowInvalid):
+                found = self._found
+                return pa.array([None if text is None else exact(_encode(text), found) for text in values], kind)
+
+        return make
+
+    def _source_texts(self, quick: Callable[[Raws], Any] | None, exact: Convert, kind: pa.DataType) -> Make:
+        def make(values: Values, kinds: Kinds) -> Any:
+            if quick is not None:
+                with contextlib.suppress(*UNCERTAIN):
+                    return quick(values)
+            return self._one_by_one(values, exact, kind)
+
+        return make
+
+
+def _no_report() -> Report:
+    return Report(Counter(), Counter())
 
 
 def _rows_within(form: Any, key: str | None) -> Callable[[bytes], Rows]:
@@ -286,101 +348,16 @@ def _rows_within(form: Any, key: str | None) -> Callable[[bytes], Rows]:
     return lambda data: [one.row for one in decode(data)]
 
 
-def _list_decoder(form: Any) -> Any:
-    return msgspec.json.Decoder(_ARRAY[form | None])
-
-
-def _row(known: dict[str, str], forms: Sequence[Any], *, closed: bool = False) -> Any:
-    """A struct of these fields, by name; None where a name can't be one's (control characters, ...)."""
+def _row(names: Sequence[str], forms: Sequence[Any], *, closed: bool = False) -> Any:
+    """A struct of these fields; None where a name can't be one's (control characters, ...)."""
+    attributes = [f"f{i}" for i in range(len(names))]
+    defaults = (_NULL if form is msgspec.Raw else None for form in forms)
+    fields = list(zip(attributes, forms, defaults, strict=True))
+    rename = dict(zip(attributes, names, strict=True))
     try:
-        return msgspec.defstruct(
-            "Row",
-            [
-                (attribute, form, _NULL if form is msgspec.Raw else None)
-                for attribute, form in zip(known.values(), forms, strict=True)
-            ],
-            rename={attribute: name for name, attribute in known.items()},
-            forbid_unknown_fields=closed,
-            gc=False,
-        )
+        return msgspec.defstruct("Row", fields, rename=rename, forbid_unknown_fields=closed, gc=False)
     except ValueError:
         return None
-
-
-# ---- columns of values that the decoder has read: no text of theirs is looked at again -------------------------------
-
-
-def _typed_form(kind: FieldType) -> Any:
-    """What the decoder is to read; ``msgspec.Raw``: the source text."""
-    if isinstance(kind, ListOf) and kind.item in _PLAIN:
-        return _ARRAY[_PLAIN[kind.item]] | None
-    return str | None if kind in _READ_TIMES else _PLAIN.get(kind, msgspec.Raw)
-
-
-def _typed_column(kind: FieldType, path: Path, of_texts: Column) -> TypedColumn:
-    """What makes the arrays of a column whose values are of ``_typed_form``."""
-    made = arrow_type(kind)
-    if kind in _READ_TIMES:
-        return _typed_times(_READ_TIMES[kind], converter(kind, path), made)
-    return of_texts if _typed_form(kind) is msgspec.Raw else lambda values, report: pa.array(values, made)
-
-
-def _typed_times(read: Callable[[Any], Any], exact: Callable[[bytes, Report], Any], made: Any) -> TypedColumn:
-    def make(values: Sequence[Any], report: Report) -> Any:
-        try:
-            return read(pa.array(values, pa.string()))
-        except (Unsure, pa.ArrowInvalid):
-            return pa.array([None if text is None else exact(_encode(text), report) for text in values], made)
-
-    return make
-
-
-# ---- columns of source texts -----------------------------------------------------------------------------------------
-
-
-def column(kind: FieldType, path: Path) -> Column:
-    """What makes the arrays of a column of this type. ``path``: where it stands, for errors and counts."""
-    quick = _quick(kind, path)
-    exact = converter(kind, path)
-    made = arrow_type(kind)
-
-    def make(raws: Raws, report: Report) -> Any:
-        if quick is not None:
-            found = Report(Counter(), Counter())
-            try:
-                array = quick(raws, found)
-            except UNCERTAIN:
-                pass  # each value by itself, and what was counted is counted again
-            else:
-                report.add(found)
-                return array
-        texts = map(bytes, raws)
-        return pa.array([None if text == b"null" else exact(text, report) for text in texts], made)
-
-    return make
-
-
-def _quick(kind: FieldType, path: Path) -> Column | None:
-    match kind:
-        case StructOf():
-            return _struct(kind, path)
-        case ListOf(item) if item in _PLAIN:
-            return _typed(kind, msgspec.json.Decoder(_ARRAY[_ARRAY[_PLAIN[item]] | None]))
-        case ListOf(item):
-            return _list(kind, column(item, (*path, "[]")))
-        case MapOf(value):
-            return _map(kind, column(value, (*path, "{}")))
-        case DecimalOf():
-            return _decimal(kind)
-        case Scalar() if kind in _READ_TIMES:
-            read = _READ_TIMES[kind]
-            return lambda raws, report: read(pa.array(_texts.decode(_joined(raws)), pa.string()))
-        case Scalar() if kind in _PLAIN:
-            return _typed(kind, msgspec.json.Decoder(_ARRAY[_PLAIN[kind]]))
-        case Scalar("json"):
-            return _json
-        case Scalar():
-            return None
 
 
 def _joined(raws: Raws) -> bytes:
@@ -388,22 +365,16 @@ def _joined(raws: Raws) -> bytes:
     return b"[" + b",".join(raws) + b"]"
 
 
-def _typed(kind: FieldType, decoder: Any) -> Column:
-    """Values that the decoder reads as they are, and lists of them."""
-    decode, made = decoder.decode, arrow_type(kind)
-    return lambda raws, report: pa.array(decode(_joined(raws)), made)
-
-
-def _json(raws: Raws, report: Report) -> Any:
+def _json(raws: Raws) -> Any:
     """Source texts as they stand; the cast sees to it that they are UTF-8."""
     texts = map(bytes, raws)
     return pa.array([None if text == b"null" else text for text in texts], pa.binary()).cast(pa.string())
 
 
-def _decimal(kind: DecimalOf) -> Column:
+def _decimals(kind: DecimalOf) -> Callable[[Raws], Any]:
     made = arrow_type(kind)
 
-    def make(raws: Raws, report: Report) -> Any:
+    def make(raws: Raws) -> Any:
         text = _joined(raws)
         given: Sequence[Any]
         if b'"' in text:
@@ -429,39 +400,3 @@ def _decimal(kind: DecimalOf) -> Column:
 
 def _most(counts: Any) -> int:
     return pc.max(counts).as_py() or 0
-
-
-def _struct(kind: StructOf, path: Path) -> Column:
-    split = Splitter(kind, path)
-    types = arrow_type(kind)
-    fields = [types.field(i) for i in range(types.num_fields)]
-
-    def make(raws: Raws, report: Report) -> Any:
-        columns, absent = split.arrays(_joined(raws), report, lines=False)
-        mask = pa.array(absent, pa.bool_()) if absent else None
-        return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
-
-    return make
-
-
-def _list(kind: ListOf, items: Column) -> Column:
-    made = arrow_type(kind)
-
-    def make(raws: Raws, report: Report) -> Any:
-        lists = _lists.decode(_joined(raws))
-        inner = list(chain.from_iterable(one for one in lists if one))
-        return pa.ListArray.from_arrays(offsets(lists), items(inner, report), type=made)
-
-    return make
-
-
-def _map(kind: MapOf, values: Column) -> Column:
-    made = arrow_type(kind)
-
-    def make(raws: Raws, report: Report) -> Any:
-        maps = _maps.decode(_joined(raws))
-        keys = pa.array(list(chain.from_iterable(one for one in maps if one)), pa.string())
-        inner = list(chain.from_iterable(one.values() for one in maps if one))
-        return pa.MapArray.from_arrays(offsets(maps), keys, values(inner, report), type=made)
-
-    return make

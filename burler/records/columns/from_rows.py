@@ -35,7 +35,7 @@ Kinds = set[type]
 """The types of all of them."""
 Make = Callable[[Values, Kinds], Any]
 """Makes an array. Raises one of ``_UNCERTAIN`` where a value is not surely right."""
-_Fields = Union["_StructFields", "_DictFields"]
+_Fields = Union["StructFields", "_DictFields"]
 
 _UNCERTAIN = (Unsure, ArithmeticError, ValueError, TypeError, AttributeError, pa.lib.ArrowException)
 _NULL = type(None)
@@ -71,7 +71,7 @@ class RowColumns:
     def __init__(self, form: Mapping[str, Any], arrow_schema: pa.Schema, *, key: str | None, checks: bool) -> None:
         self._schema = arrow_schema
         self._key = key
-        self._structs = _StructFields(form, list(arrow_schema))
+        self._structs = _fields_of(form, list(arrow_schema))
         try:
             self._dicts: _DictFields | None = _DictFields(form, list(arrow_schema), checks, key)
         except Unsure:
@@ -103,19 +103,24 @@ class RowColumns:
 # ---- shaped rows -----------------------------------------------------------------------------------------------------
 
 
-class _StructFields:
-    """Of objects that are structs of one type at a time."""
+class StructFields:
+    """The fields of objects that are structs of one type at a time.
 
-    def __init__(self, schema: Mapping[str, Any], wanted: list[pa.Field]) -> None:
-        nodes: Mapping[str, Any] = schema.get("properties") or {}
-        self._wanted = wanted
-        self._makes = {field.name: _maker(nodes.get(field.name), field.type) for field in wanted}
+    Args:
+        makes: what makes a field's array, by its name.
+        wanted: the columns.
+    """
+
+    def __init__(self, makes: Mapping[str, Make], wanted: list[pa.Field]) -> None:
+        self._makes, self._wanted = makes, wanted
         self._kind: type | None = None
         self._attributes: dict[str, str] = {}
         self._sure: set[str] = set()
 
     def arrays(self, rows: list[Any]) -> list[Any]:
         """The fields' arrays, in the order of the columns wanted."""
+        if not rows:
+            return [pa.nulls(0, field.type) for field in self._wanted]
         if type(rows[0]) is not self._kind:
             self._look_at(type(rows[0]))
         made = []
@@ -158,6 +163,11 @@ class _StructFields:
         self._kind = kind
 
 
+def _fields_of(schema: Mapping[str, Any], wanted: list[pa.Field]) -> StructFields:
+    nodes: Mapping[str, Any] = schema.get("properties") or {}
+    return StructFields({field.name: _maker(nodes.get(field.name), field.type) for field in wanted}, wanted)
+
+
 def _maker(node: Any, kind: pa.DataType) -> Make:
     """What makes the arrays of a field of an Arrow type, under a node of the form."""
     if not isinstance(node, Mapping) or "anyOf" in node or "oneOf" in node:
@@ -165,16 +175,16 @@ def _maker(node: Any, kind: pa.DataType) -> Make:
     wanted = set(types_of(node)) - {"null"}
     if pa.types.is_string(kind):
         if wanted and wanted <= _SCALARS:
-            return _plain(kind)
+            return plain(kind)
         return _json(kind) if "type" in node or _SAYING.isdisjoint(node) else _unsure
     if len(wanted) != 1 and not wanted <= {"integer", "number"}:
         return _unsure
     if pa.types.is_integer(kind):
-        return _only({int, _NULL}, _plain(kind))  # of floats it would cut the fraction off
+        return _only({int, _NULL}, plain(kind))  # of floats it would cut the fraction off
     if pa.types.is_floating(kind):
         return _numbers(kind)
     if pa.types.is_boolean(kind):
-        return _plain(kind)
+        return plain(kind)
     if pa.types.is_decimal(kind):
         return _decimals(kind)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
@@ -182,11 +192,11 @@ def _maker(node: Any, kind: pa.DataType) -> Make:
     if pa.types.is_binary(kind):
         return _bytes(kind)
     if pa.types.is_struct(kind):
-        own = _structs(_StructFields(node, list(kind)), kind)
+        own = structs(_fields_of(node, list(kind)), kind)
         return lambda values, kinds: own(values, kinds) if _is_of_one_struct(kinds) else _unsure(values, kinds)
     if pa.types.is_map(kind):
-        return _maps(_maker(node.get("additionalProperties"), kind.item_type), kind)
-    return _lists(_maker(node.get("items"), kind.value_type), kind) if pa.types.is_list(kind) else _unsure
+        return maps(_maker(node.get("additionalProperties"), kind.item_type), kind)
+    return lists(_maker(node.get("items"), kind.value_type), kind) if pa.types.is_list(kind) else _unsure
 
 
 def _is_of_one_struct(kinds: Kinds) -> bool:
@@ -258,14 +268,14 @@ class _DictFields:
             raise Unsure
         (name,) = names
         if name in _PLAIN and getattr(pa.types, _PLAIN[name][1])(kind):
-            return _only(_PLAIN[name][0] | nulls, _finite(_plain(kind)) if name == "number" else _plain(kind))
+            return _only(_PLAIN[name][0] | nulls, _finite(plain(kind)) if name == "number" else plain(kind))
         if name == "object" and pa.types.is_struct(kind):
             below = _DictFields(node, list(kind), self._checks)
-            return _only({dict} | nulls, _structs(below, kind))
+            return _only({dict} | nulls, structs(below, kind))
         items = node.get("items")
         if name == "array" and pa.types.is_list(kind) and isinstance(items, Mapping):
             made = self._maker(items, kind.value_type, "null" in types_of(items))
-            return _only({list} | nulls, _lists(made, kind))
+            return _only({list} | nulls, lists(made, kind))
         raise Unsure
 
     def _times(self, kind: pa.DataType, is_key: bool) -> Make:
@@ -311,7 +321,7 @@ def _only(allowed: Kinds, make: Make) -> Make:
     return checked
 
 
-def _plain(kind: pa.DataType) -> Make:
+def plain(kind: pa.DataType) -> Make:
     """Values of types that pyarrow takes for this one and no other."""
     return lambda values, kinds: pa.array(values, kind)
 
@@ -384,7 +394,8 @@ def _bytes(kind: pa.DataType) -> Make:
     return _only({str, _NULL}, make)
 
 
-def _structs(fields: _Fields, kind: pa.DataType) -> Make:
+def structs(fields: _Fields, kind: pa.DataType, nothing: Any = None) -> Make:
+    """Objects. ``nothing``: stands where none is, unseen behind the mask; None: any of them."""
     wanted = list(kind)
 
     def make(values: Values, kinds: Kinds) -> Any:
@@ -393,14 +404,16 @@ def _structs(fields: _Fields, kind: pa.DataType) -> Make:
         if _NULL not in kinds:
             return pa.StructArray.from_arrays(fields.arrays(values), fields=wanted)
         absent = [value is None for value in values]
-        some = next(value for value in values if value is not None)  # stands where none is, unseen behind the mask
+        some = nothing if nothing is not None else next(value for value in values if value is not None)
         there = [some if value is None else value for value in values]
         return pa.StructArray.from_arrays(fields.arrays(there), fields=wanted, mask=pa.array(absent))
 
     return make
 
 
-def _lists(items: Make, kind: pa.DataType) -> Make:
+def lists(items: Make, kind: pa.DataType) -> Make:
+    """Lists of what ``items`` makes."""
+
     def make(values: Values, kinds: Kinds) -> Any:
         there = [value for value in values if value is not None] if _NULL in kinds else values
         below = list(chain.from_iterable(there))
@@ -409,7 +422,9 @@ def _lists(items: Make, kind: pa.DataType) -> Make:
     return _only({list, _NULL}, make)
 
 
-def _maps(items: Make, kind: pa.DataType) -> Make:
+def maps(items: Make, kind: pa.DataType) -> Make:
+    """Dicts whose values are what ``items`` makes."""
+
     def make(values: Values, kinds: Kinds) -> Any:
         there = [value for value in values if value is not None] if _NULL in kinds else values
         keys = pa.array(list(chain.from_iterable(there)), pa.string())
