@@ -289,7 +289,8 @@ class StreamWriter:
                 out.give(columns[0])
                 yield columns[1]
                 return
-        for batch in _batches(page):
+        step = max(1, min(_MOST_ROWS, _PART_BYTES * page.num_rows // max(1, page.nbytes)))
+        for batch in pages.sliced(page, step):
             out.begin()
             unknown = self._shaper.unknown
             made = None if self._by_row else self._arrow.lines(batch, out.prefix, out.suffix, unknown)
@@ -503,16 +504,6 @@ class StreamWriter:
             dropped=unknown.fields,
             further=unknown.further,
         )
-
-
-def _batches(page: Any) -> Iterator[Any]:
-    """A table or a batch in batches of some megabyte."""
-    rows = page.num_rows
-    step = max(1, min(_MOST_ROWS, _PART_BYTES * rows // max(1, page.nbytes)))
-    if hasattr(page, "to_batches"):
-        yield from (batch for batch in page.to_batches(max_chunksize=step) if batch.num_rows)
-        return
-    yield from pages.sliced(page, step)
 
 
 def _without(places: Iterable[int], left_out: Iterable[int]) -> list[int]:

@@ -103,7 +103,7 @@ class ArrowPages:
         return self._tried(made, batch.schema, unknown) if batch.num_rows else (memoryview(b""), [])
 
     def columns(
-        self, page: pa.RecordBatch | pa.Table, wanted: pa.Schema, unknown: Unknown
+        self, batch: pa.RecordBatch, wanted: pa.Schema, unknown: Unknown
     ) -> tuple[pa.RecordBatch, list[Any]] | None:
         """The page with exactly the columns wanted, null where it has no value for them, and the replication key's
         values as its lines would give them.
@@ -111,10 +111,9 @@ class ArrowPages:
         None where the page must go through lines: some value does not fit, or is not surely the same on both ways.
         Then nothing is noted in ``unknown`` either.
         """
-        if not page.num_rows:
+        if not batch.num_rows:
             return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in wanted], schema=wanted), []
-        batch = _whole(page) if self._tries else None
-        if batch is None:
+        if not self._tries:
             return None
 
         def made(rows: Objects) -> tuple[pa.RecordBatch, list[Any]]:
@@ -287,14 +286,6 @@ class ArrowPages:
 
     def _note(self, path: tuple[str | None, ...], count: int, values: Iterator[Any]) -> None:
         self._exact.unknown.note(path, count, values)
-
-
-def _whole(page: pa.RecordBatch | pa.Table) -> pa.RecordBatch | None:
-    """A page as one batch; None if it has too much text for that."""
-    if not hasattr(page, "to_batches"):
-        return page
-    batches = page.combine_chunks().to_batches()
-    return batches[0] if len(batches) == 1 else None
 
 
 # ---- constraints -----------------------------------------------------------------------------------------------------
