@@ -155,7 +155,7 @@ def run_command(load_app: Callable[[], App], **options: Any) -> int:
         session, settings = open_session(app, app.load_config(asked.config))
         settings = _of_this_run(app, settings, asked)
         stopper = _stopper(writer)
-        hangups.release(stopper.note_hangup if settings.tail else None)
+        hangups.release(stopper.hang_up if settings.tail else None)
         wanted = common.read_catalog(asked.catalog, asked.properties)
         start = common.read_state(asked.state, merge=settings.state_scope == "touched")
         stdout = StdoutSink(writer, common.state_file(asked.out_file) if asked.out_file is not None else None)

@@ -26,7 +26,7 @@ from burler.clock import Clock
 from burler.context import call_bound
 from burler.declare.spec import UserFunction
 from burler.engine.catalog.plan import Plan
-from burler.engine.run.signals import Stop, Stopper, stopper_here
+from burler.engine.run.signals import Stop, Stopper
 from burler.engine.session import Session
 from burler.errors import StateError, StreamError
 from burler.logs import short
@@ -262,7 +262,7 @@ class Acknowledgements:
     def close(self) -> None:
         """The run has ended, and its last STATE is out: what it says is told. After a signal a function that goes on
         has as long as a ``finally`` of the author's has."""
-        with contextlib.suppress(Stop), stopper_here(self._stopper).closing(self._stopper.stop):
+        with contextlib.suppress(Stop), self._stopper.closing(self._stopper.stop):
             self.tell(last=True)
 
     # ---- telling --------------------------------------------------------------------------------------------

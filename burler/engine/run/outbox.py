@@ -3,7 +3,6 @@ their streams, which is done behind it. What writes runs under the run's lock; `
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,7 +13,7 @@ import msgspec
 from burler.context import Channel
 from burler.engine.run.job import Job
 from burler.engine.run.run import FATAL
-from burler.engine.run.signals import Reason, Stop, Stopper, StopToken
+from burler.engine.run.signals import Reason, Stop, StopToken
 from burler.engine.run.task import GREATEST, Row, Task
 from burler.errors import StreamError
 from burler.events import Page
@@ -55,8 +54,8 @@ class Outbox:
         buffer: what was given and is not written yet.
     """
 
-    def __init__(self, job: Job, stopper: Stopper) -> None:
-        self.job, self.run, self.stopper = job, job.run, stopper
+    def __init__(self, job: Job) -> None:
+        self.job, self.run = job, job.run
         self.stop: StopToken = job.stop.child()
         self.token = self.stop
         self.task: Task | None = None
@@ -69,8 +68,6 @@ class Outbox:
     def begin(self, task: Task) -> None:
         """A try of a task begins."""
         self.token = self.stop.child()
-        if self.buffer.is_cutting:
-            self.buffer = Buffer()
         self.task, self.is_open, self.told = task, True, False
         task.attach(TaskChannel(self, task))
 
@@ -79,6 +76,8 @@ class Outbox:
         if self.task is not None:
             self.task.attach(_ENDED)
         self.task, self.is_open, self.token = None, False, self.stop
+        if self.buffer.is_cutting:
+            self.buffer = Buffer()
 
     @property
     def goes_on(self) -> bool:
@@ -245,7 +244,7 @@ class Outbox:
                 self._warned = True
                 logger.warning("stream '%s': can't go on: %s", self.job.name, short(task.error))
             self.token.stop(Reason.ENDED)
-            self.stopper.look()
+            self.run.stopper.look()
             self.run.tell()  # whoever waits by stream.wait
 
     def abandon(self) -> None:
@@ -295,9 +294,7 @@ class TaskChannel(Channel):
             what is wrong with what the task has given, which ends it.
         """
         outbox, task, run = self._outbox, self._task, self._job.run
-        # A thread of the author's own is none that a signal interrupts.
-        own = threading.get_ident() == outbox.thread
-        with outbox.stopper.our_code() if own else contextlib.nullcontext(), run.lock:
+        with run.stopper.our_code(), run.lock:
             if run.stop.error is not None:
                 return
             try:

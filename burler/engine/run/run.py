@@ -15,7 +15,7 @@ from burler.engine.acknowledge import Acknowledgements, AcknowledgeThread
 from burler.engine.catalog.plan import Plan, PlannedRun
 from burler.engine.family import Progress
 from burler.engine.run.partitions import GivenPartition
-from burler.engine.run.signals import Reason, Stopper, StopToken, stopper_here
+from burler.engine.run.signals import Reason, Stopper, StopToken
 from burler.engine.session import Session
 from burler.engine.state.ledger import Ledger
 from burler.errors import BatchError, DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
@@ -188,7 +188,7 @@ class Run:
         clock = clock or self.clock
         end = clock.monotonic() + seconds
         # A Stop in a condition could leave its lock as it should not be.
-        with stopper_here(self.stopper).our_code(), self.changed:
+        with self.stopper.our_code(), self.changed:
             while not until() and (left := end - clock.monotonic()) > 0:
                 clock.wait(self.changed, left)
 

@@ -29,7 +29,6 @@ from typing import Any
 STUCK_SECONDS = 10.0
 
 _AGAIN_MILLISECONDS = 50
-_AGAIN_FOR_HANGUP = 40  # times
 _CLOSING_SECONDS = 1.0
 _ONE_SECONDS = 0.3  # the same signal twice within so much time is one
 _FRAMES = 30
@@ -120,23 +119,23 @@ class Stopper:
 
     ``blocked_since`` gives the monotonic time since which a write to stdout has made no progress, or None.
 
-    ``stop`` is the run's token, ``signal`` the one that asked for its end. ``until_hangup`` is what a SIGHUP cuts, in a
-    tail; ``put_off`` says that one waits for its ``hang_up``, since ``may_hang_up`` has said no: that is called in the
-    handler, so it takes no lock. ``listeners`` are called by the watchdog, a thread like any other, whenever there is
-    news. ``on_stuck`` is called before user code that does not come to its end is left behind with the process.
-    ``raised`` says whether Stop was raised in the user code that was called last, since user code may have caught it.
+    ``stop`` is the run's token, ``signal`` the one that asked for its end. ``hung_up`` says that a SIGHUP has come;
+    ``on_hangup`` is called in its handler, so it takes no lock. ``listeners`` are called by the watchdog, a thread like
+    any other, whenever there is news. ``on_stuck`` is called before user code that does not come to its end is left
+    behind with the process.
+
+    Of user code in other threads it knows nothing: no signal reaches it there, so it looks at its token by itself.
     """
 
     def __init__(self, blocked_since: Callable[[], float | None] = lambda: None) -> None:
         self.stop = StopToken()
-        self.until_hangup = self.stop.child()
         self.signal: int | None = None
         self._signalled = 0.0
         self.on_stuck: Callable[[], None] = _nothing
-        self.put_off = False
-        self.may_hang_up: Callable[[], bool] = lambda: True
+        self.hung_up = False
+        self.on_hangup: Callable[[], None] = _nothing
+        self._is_woken = True  # the main thread, which handles what comes
         self.listeners: list[Callable[[], None]] = []
-        self.raised = False
         self._token = self.stop  # of the user code that runs
         self._on_raise: Callable[[], None] = _nothing
         self._closing_is_late = False
@@ -154,9 +153,10 @@ class Stopper:
         return self.stop.reason >= Reason.STOPPED
 
     def run(self, action: Callable[[], Any], token: StopToken, on_raise: Callable[[], None] = _nothing) -> Any:
-        """Call user code (on the main thread): Stop is raised in it once the token ends. ``on_raise`` is called right
+        """Call user code. On the main thread Stop is raised in it once the token ends; ``on_raise`` is called right
         before that."""
-        self.raised = False
+        if not _on_main_thread():
+            return action()
         self._token, self._on_raise = token, on_raise
         self._in_user_code = True
         try:
@@ -170,7 +170,7 @@ class Stopper:
     @contextlib.contextmanager
     def our_code(self) -> Iterator[None]:
         """Inside of user code: while this is entered, nothing is raised; a signal waits until it is left."""
-        if not self._in_user_code:
+        if not self._in_user_code or not _on_main_thread():
             yield
             return
         self._in_user_code = False
@@ -183,8 +183,11 @@ class Stopper:
 
     @contextlib.contextmanager
     def closing(self, token: StopToken) -> Iterator[None]:
-        """While the author's ``finally`` blocks run (on the main thread). Where the run, or a round of a tail, is to
-        end, they have a second, as after a second Ctrl-C: then Stop is raised in them."""
+        """While the author's ``finally`` blocks run. Where the run, or a round of a tail, is to end, those on the main
+        thread have a second, as after a second Ctrl-C: then Stop is raised in them."""
+        if not _on_main_thread():
+            yield
+            return
         self._token = token
         self._closing_since = self._ending_since = time.monotonic()
         try:
@@ -197,7 +200,6 @@ class Stopper:
         every thread that logs would wait for it for ever. Then the watchdog asks again in a moment."""
         if self._in_user_code and not _is_logging(frame):
             self._in_user_code = False
-            self.raised = True
             self._on_raise()
             self._closing_since = time.monotonic()  # its finally blocks run now
             self._ending_since = self._ending_since or self._closing_since
@@ -233,31 +235,14 @@ class Stopper:
         finally:
             self.look()
 
-    def note_hangup(self, _number: int, _frame: FrameType | None) -> None:
-        """The handler of SIGHUP before a tail has begun, and behind its end."""
-        self.until_hangup.stop(Reason.CUT)
-
-    def handle_hangup(self, number: int, frame: FrameType | None) -> None:
-        """The handler of SIGHUP in a tail run."""
-        if not self.may_hang_up():
-            self.put_off = True
-            return
-        try:
-            self._cut()
-            self._interrupt(frame)
-        finally:
-            self.look()
-
-    def hang_up(self) -> None:
-        """The tail is to begin anew now."""
-        self._cut()
+    def hang_up(self, _number: int = signal.SIGHUP, _frame: FrameType | None = None) -> None:
+        """The handler of SIGHUP: a tail is to begin anew. Before it begins, and behind its end, that is noted."""
+        self.hung_up = True
+        self.on_hangup()
         self.look()
 
-    def _cut(self) -> None:
-        self.put_off = False
-        self.until_hangup.stop(Reason.CUT)
-
     def _handle_wake(self, number: int, frame: FrameType | None) -> None:
+        self._is_woken = True
         if self._closing_is_late and self._closing_since is not None:
             if _is_logging(frame):
                 return  # the watchdog asks again
@@ -276,39 +261,29 @@ class Stopper:
         """The watchdog: sleeps until something is in the pipe, then looks on until all is dealt with."""
         ready = select.poll()
         ready.register(pipe, select.POLLIN)
-        arrived = 0
+        first: float | None = None  # when a signal to end came
         begun: float | None = None  # when the run was told to end
-        first = 0.0
-        hangup = 0  # a SIGHUP has come: so often the main thread is woken, if its handler has not run
         while True:
-            cut = self.until_hangup.reason == Reason.CUT
-            busy = begun is not None or hangup > 0 or cut or (self._in_user_code and bool(self._token.reason))
+            in_user_code = self._in_user_code or self._closing_since is not None
+            busy = begun is not None or not self._is_woken or (in_user_code and bool(self._token.reason))
             for byte in os.read(pipe, 4096) if ready.poll(_AGAIN_MILLISECONDS if busy else None) else b"":
                 if byte == _END:
                     return
+                if byte in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                    self._is_woken = False
                 if byte in (signal.SIGTERM, signal.SIGINT):
                     # Programs such as timeout signal their child and its group: twice, in the same moment.
-                    if arrived and time.monotonic() - first >= _ONE_SECONDS:
+                    first = first or time.monotonic()
+                    if time.monotonic() - first >= _ONE_SECONDS:
                         _exit(byte)
-                    first = first if arrived else time.monotonic()
-                    arrived += 1
-                elif byte == signal.SIGHUP and self._hangs_up:
-                    hangup = _AGAIN_FOR_HANGUP
-            if begun is None and (arrived or self.requested):
+            if begun is None and (first or self.requested):
                 begun = time.monotonic()
             closing = self._closing_since
             if closing is not None and self._token.reason >= Reason.CUT:
                 self._closing_is_late = time.monotonic() - closing >= _CLOSING_SECONDS
             for listener in self.listeners:
                 listener()
-            cut = self.until_hangup.reason == Reason.CUT
-            hangup = 0 if self.put_off or (cut and not self._in_user_code) else max(0, hangup - 1)
-            if (
-                (arrived and self.signal is None)
-                or (self._in_user_code and self._token.reason)
-                or hangup
-                or self._closing_is_late
-            ):
+            if not self._is_woken or (self._in_user_code and self._token.reason) or self._closing_is_late:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
             since = self._blocked_since() or self.hook_since()
             ending = self._ending_since if since is None else None
@@ -323,7 +298,6 @@ class Stopper:
                     self.on_stuck()
                 os._exit(128 + (self.signal or signal.SIGTERM))
 
-    _hangs_up = False
     owns_process = False
     """Whether the process ends with the run: no first signal, nor the same once more, must cut its end short."""
 
@@ -343,22 +317,10 @@ class Stopper:
         self.handle(number, frame)
 
     @contextlib.contextmanager
-    def noting_hangups(self) -> Iterator[None]:
-        """Before a tail has begun a SIGHUP must not end the process: it is noted, and seen to once the tail runs."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = signal.signal(signal.SIGHUP, self.note_hangup)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGHUP, before)
-
-    @contextlib.contextmanager
     def installed(self, *, hangup: bool = False) -> Iterator[None]:
         """Handle SIGTERM and SIGINT, with ``hangup`` SIGHUP too; the handlers before are put back. Elsewhere than on
         the main thread nothing is installed: Python runs handlers there only."""
-        if threading.current_thread() is not threading.main_thread():
+        if not _on_main_thread():
             yield
             return
         switch_seconds = sys.getswitchinterval()
@@ -367,10 +329,13 @@ class Stopper:
         watchdog = threading.Thread(target=self._watch, args=(reading,), name="burler-watchdog", daemon=True)
         watchdog.start()
         earlier_fd = signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
-        handlers = {signal.SIGURG: self._handle_wake, signal.SIGTERM: self.handle, signal.SIGINT: self.handle}
+        handlers: dict[int, Any] = {
+            signal.SIGURG: self._handle_wake,
+            signal.SIGTERM: self.handle,
+            signal.SIGINT: self.handle,
+        }
         if hangup:
-            self._hangs_up = True
-            handlers[signal.SIGHUP] = self.handle_hangup
+            handlers[signal.SIGHUP] = self.hang_up
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:
             yield
@@ -386,22 +351,8 @@ class Stopper:
             os.close(reading)
 
 
-class Undisturbed(Stopper):
-    """Stands for a stopper in threads that no signal reaches: whoever runs there looks at the token by itself."""
-
-    def run(self, action: Callable[[], Any], token: StopToken, on_raise: Callable[[], None] = lambda: None) -> Any:
-        """Nothing is raised here."""
-        return action()
-
-    @contextlib.contextmanager
-    def closing(self, token: StopToken) -> Iterator[None]:
-        """Nothing is raised here."""
-        yield
-
-
-def stopper_here(stopper: Stopper) -> Stopper:
-    """The stopper for workers of this thread."""
-    return stopper if threading.current_thread() is threading.main_thread() else Undisturbed()
+def _on_main_thread() -> bool:
+    return threading.get_ident() == threading.main_thread().ident
 
 
 def _at_a_prompt() -> bool:

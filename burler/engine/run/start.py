@@ -6,7 +6,7 @@ import gc
 import logging
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -81,10 +81,8 @@ def run_session(
     stats = stats or RunStats(clock, points=0)
     events = Events(stats, TailLog(settings, stats) if tail else RunLog(settings), *listeners)
     events.tell(RunBegan(session.app.name))
-    stack = ExitStack()
     try:
         state = st.check_state(state)
-        stack.enter_context(stopper.noting_hangups() if tail else nullcontext())
         plan = _plan(session, settings, catalog=catalog, select=select, state=state, tail=tail)
         _announce(session.app, plan, limit, state)
         if schemas_only:
@@ -110,7 +108,6 @@ def run_session(
         code = result.exit_code
         return result
     finally:
-        stack.close()
         events.tell(RunEnded(session.app.name, status, code, time.monotonic() - begun, sink.made))
         session.close(tail=tail)
 

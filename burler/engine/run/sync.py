@@ -20,7 +20,7 @@ from burler.clock import Ticker
 from burler.engine.catalog.plan import PlannedRun
 from burler.engine.run.job import Job, Memory
 from burler.engine.run.run import FATAL, Run
-from burler.engine.run.signals import STUCK_SECONDS, Reason, Stopper, StopToken, Undisturbed, stopper_here
+from burler.engine.run.signals import STUCK_SECONDS, Reason, Stopper, StopToken
 from burler.engine.run.worker import Worker
 from burler.events import Failed, Status
 from burler.pages import copied
@@ -124,7 +124,6 @@ def sync(run: Run, drive: Callable[[SyncResult], None] | None = None) -> SyncRes
         stopper.fail(failure)  # threads beside this one hear of it
         raise
     finally:
-        stopper.listeners.remove(run.tell)
         try:
             with run.lock:
                 run.sink.close(complete=complete)
@@ -233,7 +232,7 @@ def _run_workers(job: Job) -> None:
     crew = Crew(run.stopper, job.stop, name=f"burler-{job.name}")
     if job.spec.partitions is not None and run.limit is None and run.part is None:
         more = (run.settings.partition_workers or job.spec.workers) - 1
-    first, *others = (Worker(job, Undisturbed() if i else stopper_here(run.stopper)) for i in range(1 + more))
+    first, *others = (Worker(job) for _ in range(1 + more))
     job.outboxes = [first.outbox, *(one.outbox for one in others)]
     for worker in others:
         crew.start(partial(_run_worker, job, worker))

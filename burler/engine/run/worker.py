@@ -32,7 +32,7 @@ from burler.engine.run.failures import is_retried
 from burler.engine.run.job import Job
 from burler.engine.run.outbox import Above, Enough, Outbox, Raised
 from burler.engine.run.run import FATAL
-from burler.engine.run.signals import Reason, Stop, Stopper
+from burler.engine.run.signals import Reason, Stop
 from burler.engine.run.task import Came, Member, Row, Task
 from burler.errors import StreamError
 from burler.log_settings import log_settings
@@ -55,11 +55,11 @@ _NOT_THE_CALLS: tuple[type[BaseException], ...] = (Halted, Raised, *FATAL)
 class Worker:
     """Drives tasks one after the other; what they give goes into its ``outbox``."""
 
-    def __init__(self, job: Job, stopper: Stopper) -> None:
+    def __init__(self, job: Job) -> None:
         self._job, self._run = job, job.run
         self.family, self.planned = job.family, job.planned
-        self._stopper = stopper
-        self.outbox = Outbox(job, stopper)
+        self._stopper = job.run.stopper
+        self.outbox = Outbox(job)
         self.stop = self.outbox.stop
         self._context = contextvars.copy_context()
         self._pulls: list[Pull] = []  # calls that have begun, the root's first
@@ -259,25 +259,25 @@ class Worker:
         Raises:
             Halted: it was stopped.
         """
-        job, stopper, outbox = self._job, self._stopper, self.outbox
+        job, outbox = self._job, self.outbox
         begun = time.monotonic()
         try:
-            result = stopper.run(action, outbox.token, outbox.buffer.cut)
+            result = self._stopper.run(action, outbox.token, outbox.buffer.cut)
         except Enough:
             raise Halted from None
         except (Stop, KeyboardInterrupt) as stop:
-            if stopper.raised:
+            if outbox.buffer.is_cutting:
                 raise Halted from None
             raise Raised(job.as_error(stop)) from None
         except BaseException as error:
-            if not stopper.raised:
+            if not outbox.buffer.is_cutting:
                 raise
             if outbox.task is None or outbox.task.error is None:
                 logger.warning("stream '%s': its function raised when it was stopped: %s", job.name, short(error))
             raise Halted from None
         finally:
             self._spent_seconds += time.monotonic() - begun
-        if stopper.raised:
+        if outbox.buffer.is_cutting:
             raise Halted
         return result
 

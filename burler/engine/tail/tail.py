@@ -21,7 +21,7 @@ from burler.declare.spec import UserFunction
 from burler.engine.catalog.plan import PlannedRun
 from burler.engine.run.job import Job
 from burler.engine.run.run import Run
-from burler.engine.run.signals import Reason, Stop, StopToken, stopper_here
+from burler.engine.run.signals import Reason, Stop, StopToken
 from burler.engine.run.sync import Crew, SyncResult, sync, sync_family
 from burler.engine.tail.schedule import Schedule, Source, Tries, is_connection
 from burler.errors import PartialError
@@ -56,6 +56,7 @@ class _Tails:
         begun, most = self._now(), run.settings.tail_max_seconds
         self._schedule = Schedule(run.plan.runs, run.settings, run.changed, begun)
         self._ends_at = None if most is None else begun + most
+        self._until_hangup = run.stopper.stop.child()
         self._told_put_off = False
         self._left: list[Job] = []  # what is blocked at the end
 
@@ -66,15 +67,16 @@ class _Tails:
             errors of the sink and of the run as a whole.
         """
         run, schedule, stopper = self._run, self._schedule, self._run.stopper
-        stopper.may_hang_up = lambda: schedule.hangup_waits_seconds(self._now()) <= 0
         run.events.tell(schedule.planned)
         if schedule.is_over():
             stopper.end()
         with contextlib.ExitStack() as stack:
             for ticker in self._tickers():
                 stack.enter_context(run.clock.ticking(ticker))
+            stopper.on_hangup = self._hang_up
+            self._hang_up()
             while not stopper.requested:
-                self._left = Tail(run, schedule, result, stopper.until_hangup).run()
+                self._left = Tail(run, schedule, result, self._until_hangup).run()
                 if not stopper.requested:
                     self._renew_client()
         for source in schedule.sources.values():
@@ -100,7 +102,7 @@ class _Tails:
         run = self._run
         logger.info("SIGHUP: the client is made anew, streams are polled at once (full tables when they are due)")
         # One that comes from here on may find a client that is older than itself.
-        run.stopper.until_hangup = run.stopper.stop.child()
+        self._until_hangup = run.stopper.stop.child()
         run.session.renew_client()
         closing, deadline = run.session.clients.close_old(), self._now() + _CLOSE_SECONDS
         while closing is not None and closing.is_alive() and not run.stopper.requested and self._now() < deadline:
@@ -110,14 +112,13 @@ class _Tails:
         self._left = []
         run.events.tell(ClientRenewed())
 
-    def _see_to_hangup(self) -> None:
-        """One that was put off."""
+    def _hang_up(self) -> None:
+        """Whether a SIGHUP has come, and it is time for it. Called by its handler, too, so without a lock."""
         stopper = self._run.stopper
-        if stopper.put_off and (seconds := self._schedule.hangup_waits_seconds(self._now())) <= 0:
-            stopper.hang_up()
-        elif stopper.put_off and not self._told_put_off:
-            self._told_put_off = True
-            logger.info("SIGHUP: waits for streams that the last one has cut, %.1f s at the most", seconds)
+        if stopper.hung_up and self._schedule.hangup_waits_seconds(self._now()) <= 0:
+            stopper.hung_up = False
+            self._until_hangup.stop(Reason.CUT)
+            stopper.look()
 
     # ---- what is due by time -----------------------------------------------------------------------------
 
@@ -142,20 +143,24 @@ class _Tails:
 
     def _hand_on_if_due(self) -> None:
         run, due = self._run, self._due()
-        if run.jobs or run.stopper.put_off or (due is not None and due <= self._now()):
+        self._hang_up()
+        if run.jobs or run.stopper.hung_up or (due is not None and due <= self._now()):
             run.beside(self._hand_on)
-        if run.stopper.until_hangup.reason:
+        if self._until_hangup.reason:
             run.tell()  # off the main thread no watchdog does
 
     def _hand_on(self) -> None:
-        """Rows of functions that block go out; a STATE comes, a SIGHUP that was put off, the end."""
+        """Rows of functions that block go out; a STATE comes, or the end."""
         run = self._run
         for one in list(run.jobs):
             one.tick()
         if run.jobs:
             run.sink.flush()
-        self._see_to_hangup()
         now, due = self._now(), self._state_due()
+        if run.stopper.hung_up and not self._told_put_off:
+            self._told_put_off = True
+            seconds = self._schedule.hangup_waits_seconds(now)
+            logger.info("SIGHUP: waits for streams that the last one has cut, %.1f s at the most", seconds)
         if due is not None and now >= due:
             run.write_state()
         if self._ends_at is not None and now >= self._ends_at:
@@ -345,7 +350,7 @@ class Tail:
         if run.replan is None:
             return []
         try:
-            plan = stopper_here(run.stopper).run(run.replan, self._stop)
+            plan = run.stopper.run(run.replan, self._stop)
         except Stop:
             pass
         except Exception as error:
