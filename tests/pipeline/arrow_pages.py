@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from hypothesis import strategies as st
 
+from support.strategies import node as node_of_any_form
+
 DAY = 86_400
 
 # ---- Arrow types and values of them --------------------------------------------------------------
@@ -130,28 +132,6 @@ FIELDS = st.recursive(
 
 # ---- schemas -------------------------------------------------------------------------------------
 
-NODES = [
-    {"type": "integer"}, {"type": "number"}, {"type": "string"}, {"type": "boolean"}, {"type": "null"}, {}, True,
-    {"type": "string", "format": "date-time"}, {"type": "string", "format": "date"}, {"type": "object"},
-    {"type": "array"}, {"type": ["integer", "number"]},
-    {"type": "string", "format": "time"}, {"type": "string", "format": "uuid"},
-    {"type": "string", "format": "singer.decimal"},
-    {"type": "string", "contentEncoding": "base64"}, {"type": ["integer", "string"]}, {"type": ["string", "number"]},
-    {"type": ["string", "integer"]}, {"type": ["boolean", "object", "array", "string"]},
-    {"type": "integer", "minimum": -2, "exclusiveMaximum": 3}, {"type": "number", "maximum": 1.5},
-    {"type": "number", "multipleOf": 0.01}, {"type": "string", "maxLength": 4, "minLength": 1},
-    {"type": "string", "enum": ["", "12", "a"]}, {"type": "string", "pattern": "^a"}, {"enum": [1, "a", None]},
-    {"anyOf": [{"type": "integer"}, {"type": "string", "format": "date-time"}]},
-    {"anyOf": [{"type": "string", "format": "date-time"}, {"type": ["null", "string"]}]},
-    {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "number"}, {"type": "boolean"}]},
-    {"anyOf": [{"type": "number", "maximum": 1}, {"type": ["string", "null"], "maxLength": 2}]},
-    {"oneOf": [{"type": ["null", "integer"], "enum": [1, 2]}, {"type": "string", "format": "date"}]},
-    {"anyOf": [{"type": "object", "properties": {"a": {"type": "integer"}}}, {"type": "string"}, {}]},
-    {"type": "array", "items": {"type": "integer"}}, {"type": "array", "items": [{"type": "integer"}]},
-    {"type": "array", "items": {}, "maxItems": 2}, {"type": "object", "additionalProperties": {"type": "integer"}},
-    {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"title": "no type"},
-]  # fmt: skip
-
 
 def natural(kind):
     """A node that the type is made for."""
@@ -187,7 +167,7 @@ def nullable(node):
 
 @st.composite
 def node_for(draw, kind):
-    node = natural(kind) if draw(st.integers(0, 2)) else draw(st.sampled_from(NODES))
+    node = natural(kind) if draw(st.integers(0, 2)) else node_of_any_form(draw, 1)
     if isinstance(node, dict) and isinstance(node.get("properties"), dict) and draw(st.integers(0, 2)) == 0:
         node = {**node, "properties": dict(node["properties"])}
         for name in list(node["properties"])[:1]:

@@ -5,6 +5,7 @@ The fast path and the exact one agree on rows, errors and counts; what comes out
 
 from __future__ import annotations
 
+import base64
 import collections
 import copy
 import datetime as dt
@@ -584,6 +585,8 @@ def same_worth(value, out):
         return value == dt.datetime.fromisoformat(out)
     if isinstance(value, dt.timedelta):
         return out in ("03:00:00", "P1D", "PT10800S")
+    if isinstance(value, bytes | bytearray):
+        return base64.b64decode(out) == value
     if not isinstance(value, str):
         return str(value) == out or getattr(value, "isoformat", lambda: None)() == out
     if isinstance(out, str) and out != value:

@@ -7,10 +7,10 @@
         schema = data.draw(schemas())
         rows = data.draw(rows_for(schema))
 
-``schemas`` has every keyword that burler shapes by. Most values of ``rows_for`` fit, some nearly do, and now and then
-one is of another world (``BENT``). ``cases`` draws what a stream is made of: schema, pages of rows, rules, deselected
-fields and keys. ``json_values`` are values of any shape, whatever the schema. ``spelled`` is a row as JSON text with
-every digit, and ``json_page`` several of them as a page of bytes.
+``schemas`` has every keyword that burler shapes by, ``plain_schemas`` few. Most values of ``rows_for`` fit, some nearly
+do, and now and then one is of another world (``BENT``). ``cases`` draws what a stream is made of: schema, pages of
+rows, rules, deselected fields and keys. ``json_values`` are values of any shape, whatever the schema. ``spelled`` is a
+row as JSON text with every digit, and ``json_page`` several of them as a page of bytes.
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ def typed(draw, kinds, depth):
         out |= array_words(draw, depth)
     if "string" in kinds and maybe(draw, 2):
         out["format"] = draw(st.sampled_from(FORMATS))
+    elif "string" in kinds and maybe(draw, 12):
+        out["contentEncoding"] = "base64"
     if maybe(draw, 5):
         out |= beside(draw, kinds)
     return out
@@ -159,6 +161,28 @@ def schemas(draw):
     if {"allOf", "anyOf"} & out.keys():  # by the letter it would hold for the fields of the parts: docs/references.md
         out.pop("additionalProperties", None)
     return out
+
+
+@st.composite
+def plain_schemas(draw):
+    """An object of nothing but plain fields, of whose rows shaping may say what they hold."""
+    return {"type": "object", "properties": plain_fields(draw, 2)}
+
+
+def plain_fields(draw, depth):
+    return {name: plain_node(draw, depth) for name in some(draw, FIELDS, 3)}
+
+
+def plain_node(draw, depth):
+    kind = draw(st.sampled_from([*KINDS[1:5], *KINDS[3:]] if depth else KINDS[1:5]))
+    out = {"type": draw(st.sampled_from([kind, [kind, "null"]]))}
+    if kind == "string":
+        out |= draw(st.sampled_from([{}, {"format": "date-time"}, {"format": "date"}, {"maxLength": 3}]))
+    if kind == "integer":
+        out |= draw(st.sampled_from([{}, {"minimum": 0}, {"exclusiveMaximum": 100}, {"maximum": 10**6}]))
+    if kind == "array":
+        out["items"] = plain_node(draw, 0)
+    return out | {"properties": plain_fields(draw, depth - 1)} if kind == "object" else out
 
 
 def part(draw, known):
@@ -263,6 +287,8 @@ def value_for(draw, schema, depth=6):
 def text_for(draw, schema):
     if schema.get("format") in TEXTS:
         return draw(TEXTS[schema["format"]])
+    if schema.get("contentEncoding") and maybe(draw, 2):
+        return draw(st.binary(max_size=4))
     if "pattern" in schema:
         return draw(PATTERNS[schema["pattern"]])
     if maybe(draw, 8):
@@ -319,9 +345,9 @@ def json_values(leaves, names, most=8):
 
 
 @st.composite
-def cases(draw):
-    """(schema, pages of rows, rules, deselected fields, key properties)"""
-    schema = draw(schemas())
+def cases(draw, forms=None):
+    """(schema, pages of rows, rules, deselected fields, key properties). ``forms``: of schemas; else any."""
+    schema = draw(schemas() if forms is None else forms)
     names = sorted(schema["properties"])
     pages = []
     for _ in range(draw(st.integers(1, 3))):
