@@ -75,28 +75,6 @@ class Channel:
         )
 
 
-class KeepingChannel(Channel):
-    """Keeps what is emitted, as ``(stream, row)``: for tests that call a function themselves."""
-
-    def __init__(self) -> None:
-        self.kept: list[Any] = []
-        self.saved: list[Any] = []
-
-    def rows(self, emitter: str, stream: str, rows: Iterable[Any]) -> None:
-        """Keep rows."""
-        self.kept += [(stream, row) for row in rows]
-
-    def save_bookmark(self, stream: str, value: Any, *, given: bool) -> None:
-        """Keep the value; None without one."""
-        self.saved.append(value)
-
-    def version_begins(self, stream: str) -> None:
-        """Nothing."""
-
-    def not_modified(self, stream: str) -> None:
-        """Nothing."""
-
-
 class Call:
     """One call of a stream's function, as the engine sees it; its author sees it as ``stream``.
 

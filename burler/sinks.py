@@ -104,21 +104,25 @@ class Forward(Sink):
     def __init__(self, sink: Sink) -> None:
         self._sink, self.config = sink, sink.config
 
+    def hand_on(self, action: Callable[..., None], *args: Any) -> None:
+        """Whatever goes to the other sink as it is goes this way."""
+        action(*args)
+
     def write(self, message: Message) -> None:
         """See ``Sink.write``."""
-        self._sink.write(message)
+        self.hand_on(self._sink.write, message)
 
     def flush(self) -> None:
         """See ``Sink.flush``."""
-        self._sink.flush()
+        self.hand_on(self._sink.flush)
 
     def settle(self) -> None:
         """See ``Sink.settle``."""
-        self._sink.settle()
+        self.hand_on(self._sink.settle)
 
     def tick(self) -> None:
         """See ``Sink.tick``."""
-        self._sink.tick()
+        self.hand_on(self._sink.tick)
 
     def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
         """See ``Sink.tell_states``: what comes first holds a STATE back until the one behind may have it."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from burler.clock import Clock, FakeClock
 from burler.config.canaries import canaries_in, canary
-from burler.context import Call, KeepingChannel, StreamRun, bind, unbind
+from burler.context import Call, Channel, StreamRun, bind, unbind
 from burler.declare.tap import Tap
 from burler.engine.catalog.discovery import discover_app
 from burler.engine.run.signals import Stopper
@@ -164,12 +164,30 @@ def bind_stream(tap: Tap, stream: str, *, bookmark: Any = None, **more: Unpack[_
 
     Gives the object that the parameter ``stream`` would hold.
     """
-    run = StreamRun(tap, stream, call=Call(bookmark, KeepingChannel()), **more)
+    run = StreamRun(tap, stream, call=Call(bookmark, _TakingChannel()), **more)
     token = bind(run)
     try:
         yield run
     finally:
         unbind(token)
+
+
+class _TakingChannel(Channel):
+    """Takes what is emitted, and does nothing with it."""
+
+    def rows(self, emitter: str, stream: str, rows: Iterable[Any]) -> None:
+        """Read them."""
+        for _row in rows:
+            pass
+
+    def save_bookmark(self, stream: str, value: Any, *, given: bool) -> None:
+        """Nothing."""
+
+    def version_begins(self, stream: str) -> None:
+        """Nothing."""
+
+    def not_modified(self, stream: str) -> None:
+        """Nothing."""
 
 
 def without_times(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

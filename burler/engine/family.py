@@ -95,10 +95,6 @@ class Family:
         above = self.above.get(name)
         return len(above) if above is not None else len(self.names)
 
-    def is_substream(self, name: str) -> bool:
-        """Whether a stream's rows come from a function that is called for rows of a parent."""
-        return name in self.substreams
-
     def below(self, name: str) -> set[str]:
         """A stream, and all that hang on it."""
         return {one for one in self.names if name in self.above[one]}

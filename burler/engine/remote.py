@@ -22,11 +22,9 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-
-import msgspec
 
 from burler.clock import Clock
 from burler.config.loading import Loaded
@@ -35,7 +33,7 @@ from burler.engine.catalog.discovery import discover
 from burler.engine.catalog.plan import PlannedRun, make_plan
 from burler.engine.family import Family, Partition, Progress
 from burler.engine.run.calls import Calls
-from burler.engine.run.failures import Retries
+from burler.engine.run.failures import Retries, errors_of
 from burler.engine.run.partitions import GivenPartition, PartitionsFunction
 from burler.engine.run.run import Run
 from burler.engine.run.signals import Stopper
@@ -139,21 +137,6 @@ def _failures_of(errors: Mapping[str, BaseException]) -> Iterator[Failure]:
     for stream, error in errors.items():
         parts = error.failures if isinstance(error, PartialError) else [Failure(stream, "", error)]
         yield from (replace(one, error=plain_error(one.stream, one.error)) for one in parts)
-
-
-def _by_stream(failures: Iterable[Failure]) -> dict[str, BaseException]:
-    """As a local run has them in its result."""
-    found: dict[str, BaseException] = {}
-    parts: dict[str, list[Failure]] = {}
-    for one in failures:
-        if one.where:
-            parts.setdefault(one.stream, []).append(one)
-        else:
-            found.setdefault(one.stream, one.error)
-    for stream, several in parts.items():
-        whole = [Failure(stream, "its end", found[stream])] if stream in found else []
-        found[stream] = PartialError(stream, [*whole, *several])
-    return found
 
 
 # ---- the driver's side ---------------------------------------------------------------------------------------------
@@ -296,7 +279,7 @@ class Merge:
     @property
     def errors(self) -> dict[str, BaseException]:
         """The errors, by stream, as a local run has them in its result."""
-        return _by_stream(self._failures)
+        return errors_of(self._failures)
 
     def begin(self, family: Family, state: Mapping[str, Any]) -> bool:
         """The parts of a stream were found: what that took out of the state they begin with goes here, too. True if
@@ -355,12 +338,7 @@ class Merge:
         self._ledger.note_syncing(syncing)
         if not now and self._ledger.puts_off():
             return None
-        value = self._ledger.snapshot()
-        if value is None:
-            return None
-        self._ledger.is_out(value)
-        found: dict[str, Any] = msgspec.json.decode(value)
-        return found
+        return self._ledger.next_state()
 
     def finish(self, stream: str) -> list[ActivateVersion]:
         """All parts of a stream have ended: what can be said of the stream as a whole goes into ``state``.

@@ -76,10 +76,6 @@ class PlannedStream:
         below = self.spec.parent or self.spec.emitted_by
         return self.spec.resumable_by if self.replication_method == FULL_TABLE and not below else None
 
-    def key_format(self, key: str) -> str | None:
-        """What the schema says of a key's text: "date-time", "date", "decimal" (``singer.decimal``), or None."""
-        return key_format(self.schema, key)
-
     def first_bookmark(self, start_date: str | None) -> str | None:
         """``start_date``, unless the schema says that the values of the bookmark's key are numbers: a sequence of the
         source's knows no time."""
@@ -185,7 +181,7 @@ class PlannedRun:
             key = self.spec.replication_key
             return key_format(self.unseen, key) if self.unseen is not None and key is not None else None
         saved = planned.resume_key or planned.bookmark_key
-        return planned.key_format(saved) if saved is not None else None
+        return key_format(planned.schema, saved) if saved is not None else None
 
     def asks_for(self, parameter: str) -> bool:
         """Whether a function of its streams asks for a parameter of that name."""

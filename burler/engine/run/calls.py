@@ -89,8 +89,7 @@ class Calls:
 
     def note_state(self, state: Mapping[str, Any]) -> None:
         """The run begins with this state, for functions that ask for it."""
-        if self.planned.asks_for("state"):
-            self._state = msgspec.json.encode(state)
+        self._state = msgspec.json.encode(state)
 
     @functools.cached_property
     def _state_seen(self) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from burler.call import Given
@@ -48,11 +49,8 @@ class Failures:
 
     def errors(self) -> dict[str, BaseException]:
         """The error of each stream that has one."""
-        found: dict[str, BaseException] = {name: PartialError(name, parts) for name, parts in self._parts.items()}
-        for name, error in self._ended.items():
-            parts = self._parts.get(name)
-            whole = [Failure(name, "its end", error), *parts] if parts else []
-            found[name] = PartialError(name, whole) if whole else error
+        ended = [Failure(name, "", error) for name, error in self._ended.items()]
+        found = errors_of([*(one for parts in self._parts.values() for one in parts), *ended])
         if self.error is not None:
             found[self._family.root] = self.error
         return found
@@ -74,7 +72,7 @@ class Failures:
 
     def end_of(self, name: str, error: BaseException) -> None:
         """A stream of the family can't go on; a substream ends alone."""
-        if self._family.is_substream(name):
+        if name in self._family.substreams:
             self.of_substream(name, error)
         else:
             self.end(error)
@@ -140,6 +138,20 @@ class Failures:
         )
         ended.__cause__ = error
         return ended
+
+
+def errors_of(failures: Iterable[Failure]) -> dict[str, BaseException]:
+    """The error of each stream: what ended it, with no ``where``, or those of its parts, and of its end, in one."""
+    streams: dict[str, list[Failure]] = {}
+    for one in failures:
+        streams.setdefault(one.stream, []).append(one)
+    found: dict[str, BaseException] = {}
+    for name, several in streams.items():
+        parts = [one for one in several if one.where]
+        ends = [one for one in several if not one.where][:1]
+        whole = [replace(one, where="its end") for one in ends]
+        found[name] = PartialError(name, [*whole, *parts]) if parts else ends[0].error
+    return found
 
 
 class Retries:

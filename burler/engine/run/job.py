@@ -18,7 +18,7 @@ from burler.engine.run.signals import STUCK_SECONDS, Reason, StopToken
 from burler.engine.run.task import Task
 from burler.engine.writer.writer import StreamWriter, UnseenKey
 from burler.errors import StreamError
-from burler.events import FamilyBegan, FamilyEnded, Incomplete, Status, StreamEnded
+from burler.events import FamilyBegan, FamilyEnded, Incomplete, Status, StreamBegan, StreamEnded
 from burler.logs import short
 from burler.pipeline.repeats import Recurring
 from burler.singer import state as st
@@ -370,7 +370,10 @@ class Job:
                 method=own.planned.replication_method if own is not None else self.spec.replication_method,
                 bookmark=coverage.start if coverage is not None else self.calls.whole.raw_bookmark,
                 partitions=0 if coverage is not None else len(st.partitions_of(run.state, self.name)),
-                streams=tuple(writer.began() for writer in self.writers.values()),
+                streams=tuple(
+                    StreamBegan(name, writer.planned.replication_method, writer.bookmark_from)
+                    for name, writer in self.writers.items()
+                ),
                 passed=coverage.saved if coverage is not None else None,
                 late=tuple(coverage.reads_again()) if coverage is not None else (),
             )
@@ -427,7 +430,7 @@ class Job:
         own = self.planned.by_name.get(family.root)
         if own is None or own.replication_method == FULL_TABLE:
             pass
-        elif family.is_substream(name):
+        elif name in family.substreams:
             held.append(f"The bookmark of '{family.root}' does not pass the rows for which it may be.")
         elif own.bookmark_key is None:
             held.append("What its function puts into stream.state at the end is not saved.")

@@ -146,7 +146,7 @@ class Outbox:
             for name, some in found.items():
                 parts[name] = [*parts[name], *some] if name in parts else some
             if odd is not None:
-                strange = strange or refused(odd, owner, task.members[owner].place)
+                strange = strange or refused(odd, owner, task.members[owner].function.place)
         errors: list[tuple[str, StreamError]] = []
         written: list[tuple[str, list[Any]]] = []
         for name in sorted(parts, key=family.rank) if len(parts) > 1 else parts:
@@ -178,7 +178,7 @@ class Outbox:
         """The bookmarks follow what is out. In a page of several streams the rows of one before another's bad row
         can't be told from those after it: there the bookmarks stay, and the page comes again."""
         family, failures = self.job.family, self.job.failures
-        own = [error for name, error in errors if not family.is_substream(name)]
+        own = [error for name, error in errors if name not in family.substreams]
         for name, error in errors:
             if error not in own:
                 failures.of_substream(name, error)
@@ -186,7 +186,7 @@ class Outbox:
             try:
                 task.observe(name, keys)
             except StreamError as error:
-                if not family.is_substream(name):
+                if name not in family.substreams:
                     raise
                 failures.of_substream(name, error)
         if own:
@@ -328,10 +328,10 @@ class TaskChannel(Channel):
         self._check(emitter, "emit_record")
         member = task.members[emitter]
         if stream not in member.names:
-            raise not_emitted(stream, emitter, member.place)
+            raise not_emitted(stream, emitter, member.function.place)
         for i, row in enumerate(rows):
             if not isinstance(row, Mapping) or misused(row):
-                raise refused((stream, row), emitter, member.place)
+                raise refused((stream, row), emitter, member.function.place)
             with task.emitting:
                 self._check(emitter, "emit_record")
                 task.has_emitted = True
@@ -383,7 +383,7 @@ class TaskChannel(Channel):
             for name in family.below(stream) & job.writers.keys():
                 writer = job.writers[name]
                 by_name = any(job.planned.specs[one].emitted_by for one in family.above[name] if one != stream)
-                for_parent = family.is_substream(stream)
+                for_parent = stream in family.substreams
                 writer.versions.not_changed(writer.rows, job.place, by_name=by_name, for_parent=for_parent)
 
         self._act(act)

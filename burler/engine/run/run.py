@@ -8,8 +8,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from burler.clock import Clock
 from burler.engine.acknowledge import Acknowledgements, AcknowledgeThread
 from burler.engine.catalog.plan import Plan, PlannedRun
@@ -21,7 +19,7 @@ from burler.engine.state.ledger import Ledger
 from burler.errors import BatchError, DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
 from burler.events import Events, Failed, StateWritten
 from burler.settings import Settings
-from burler.singer.messages import Message, State
+from burler.singer.messages import State
 from burler.sinks import Forward, Sink
 
 logger = logging.getLogger(__name__)
@@ -37,32 +35,17 @@ class GuardedSink(Forward):
         super().__init__(sink)
         self._stop = stop
 
-    def _do(self, action: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    def hand_on(self, action: Callable[..., None], *args: Any) -> None:
+        """See ``Forward.hand_on``."""
         if self._stop.reason >= Reason.LEFT_BEHIND:
             return  # a thread that has not heard of it: what it writes would stand behind a hole, or the end
         try:
-            action(*args, **kwargs)
+            action(*args)
         except BatchError:
             raise  # a row that a file can't hold: it was not taken, and its stream ends
         except BaseException as error:
             self._stop.fail(error)
             raise
-
-    def write(self, message: Message) -> None:
-        """See ``Sink.write``."""
-        self._do(self._sink.write, message)
-
-    def flush(self) -> None:
-        """See ``Sink.flush``."""
-        self._do(self._sink.flush)
-
-    def settle(self) -> None:
-        """See ``Sink.settle``."""
-        self._do(self._sink.settle)
-
-    def tick(self) -> None:
-        """See ``Sink.tick``."""
-        self._do(self._sink.tick)
 
     def close(self, *, complete: bool) -> None:
         """See ``Sink.close``."""
@@ -143,11 +126,10 @@ class Run:
     def say_state(self, *, covers: bool = False) -> None:
         """STATE, if it says anything new. ``covers``: or if rows came since the last one."""
         self.note_syncing()
-        value = self.ledger.snapshot(covers=covers)
+        value = self.ledger.next_state(covers=covers)
         if value is not None:
-            self.sink.write(State(msgspec.json.decode(value)))
-            self.ledger.is_out(value)
-            self.events.tell(StateWritten(len(value)))
+            self.sink.write(State(value))
+            self.events.tell(StateWritten(self.ledger.size))
 
     def note_syncing(self) -> None:
         """Note in the state which stream the run is in, unless the settings say not to: the first that has

@@ -53,11 +53,6 @@ class Member:
         self.context = contextvars.copy_context()
         self.context.run(bind, self.run)
 
-    @property
-    def place(self) -> str:
-        """file:line of its function."""
-        return self.function.place
-
 
 class Came(KeyRange):
     """What came of a substream for one row of its parent: counts rows, and notes the range of their ``key``."""
@@ -142,11 +137,6 @@ class Task:
         for member in self.members.values():
             member.call.channel = channel
 
-    @property
-    def where(self) -> str:
-        """Which task it is, for errors and reports; empty where there is one only."""
-        return self.partition.where
-
     def invoke(self, member: Member, parent: Any) -> Any:
         """Call a member's function, for a row of its parent; what it gives.
 
@@ -166,7 +156,7 @@ class Task:
         if result is None and not self.has_emitted and not _emits(fn := member.function.fn) and gives_nothing(fn):
             raise StreamError(
                 member.name,
-                f"stream '{member.name}' ({member.place}): its function neither yields nor returns anything. "
+                f"stream '{member.name}' ({member.function.place}): its function neither yields nor returns anything. "
                 "Yield rows, or return a list of them; [] if there are none.",
             )
         return result
@@ -216,7 +206,7 @@ class Task:
         if first is None or stream != root.name or not self._overlaps or self._caught_up:
             raise StreamError(
                 stream,
-                f"stream '{stream}' ({root.place}): catch_up() is for a tail function that is declared with "
+                f"stream '{stream}' ({root.function.place}): catch_up() is for a tail function that is declared with "
                 "overlap=True beside a sync function, once in a call. Without overlap the sync function runs before.",
             )
         self._caught_up = True
@@ -250,7 +240,7 @@ class Task:
             root = self.root
             raise StreamError(
                 root.name,
-                f"stream '{root.name}' ({root.place}): overlap=True, and its tail function has not called "
+                f"stream '{root.name}' ({root.function.place}): overlap=True, and its tail function has not called "
                 "stream.catch_up(): the rows of its sync function would never come. Say yield from stream.catch_up(), "
                 "once it is subscribed.",
             )
@@ -273,7 +263,7 @@ class Task:
             guilty = next((one for one in self.members.values() if not _has_json(one.run.state)), self.root)
             raise StreamError(
                 guilty.name,
-                f"stream '{guilty.name}' ({guilty.place}): stream.state must hold JSON values only: {error}.",
+                f"stream '{guilty.name}' ({guilty.function.place}): stream.state must hold JSON values only: {error}.",
             ) from None
         return Snapshot(positions, kept)
 

@@ -220,7 +220,7 @@ class Worker:
         with self._run.lock:
             task.again()
             self.outbox.end()
-        again = partial(job.retries.begin, job.spec, task.where, error, task.retries, root.given)
+        again = partial(job.retries.begin, job.spec, task.partition.where, error, task.retries, root.given)
         bookmark = self._user_code(partial(root.context.run, again))
         root.call.bookmark = root.first_bookmark if bookmark is None else bookmark
         if task.key is None and bookmark is None and self.family.resume_key is None:
@@ -308,7 +308,7 @@ class Worker:
             start,
             buffer=self.outbox.buffer,
             stream=member.name,
-            place=member.place,
+            place=member.function.place,
             context=member.context,
             ended=ended,
             names=member.names if self.family.has_children else None,
@@ -442,8 +442,8 @@ class Worker:
     def _call_failed(self, task: Task, stream: str, error: BaseException, line: Above) -> None:
         """A substream's function failed for one row of its parent."""
         where = f"parent {self._row_name(line)}"
-        if task.where:
-            where = f"{task.where}, {where}"
+        if task.key is not None:
+            where = f"{task.partition.where}, {where}"
 
         def act() -> None:
             self.outbox.miss(task, stream, line)

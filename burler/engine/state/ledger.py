@@ -143,20 +143,20 @@ class Ledger:
     def _seconds_since(self) -> float:
         return self._clock.monotonic() - self._out_at
 
-    def snapshot(self, *, covers: bool = False) -> bytes | None:
-        """The value of a STATE that says what is safe now; None: none is wanted, since the last one says the same.
-        ``covers``: one is wanted all the same for rows that came since."""
+    def next_state(self, *, covers: bool = False) -> dict[str, Any] | None:
+        """The value of a STATE that says what is safe, and goes out now; None: none is wanted, since the last one says
+        the same. ``covers``: one is wanted all the same for rows that came since."""
         if not self._writes:
             return None
         self.is_put_off = False
         encoded = msgspec.json.encode(self.document)
         anyway = (self._always or covers) and self.uncovered_since is not None
-        return encoded if encoded != self._out or anyway else None
-
-    def is_out(self, snapshot: bytes) -> None:
-        """A STATE with this value was written."""
-        self._out, self.size = snapshot, len(snapshot)
+        if encoded == self._out and not anyway:
+            return None
+        self._out, self.size = encoded, len(encoded)
         self._out_at, self.bytes_since, self.uncovered_since = self._clock.monotonic(), 0, None
+        value: dict[str, Any] = msgspec.json.decode(encoded)
+        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from burler import pages
 from burler.call import Given
 from burler.context import StreamRun, call_bound
 from burler.declare.spec import StreamSpec, UserFunction
-from burler.engine.catalog.plan import PlannedStream
+from burler.engine.catalog.plan import PlannedStream, key_format
 from burler.engine.state.ledger import FamilyState
 from burler.engine.writer.page_buffer import PageBuffer, RowCounts
 from burler.engine.writer.versions import Versions
 from burler.errors import BadRecordError, BatchError, FileError, StreamError
-from burler.events import Counts, Remarks, Status, StreamBegan, StreamEnded
+from burler.events import Counts, Remarks, Status, StreamEnded
 from burler.log_settings import describe
 from burler.logs import short
 from burler.pages import JsonPage, PageError
@@ -108,7 +108,7 @@ class StreamWriter:
         self.repeats = StreamRepeats(
             planned.tap_stream_id,
             planned.key_properties,
-            textual=planned.key_format(key) if key is not None else None,
+            textual=key_format(planned.schema, key) if key is not None else None,
             rises=planned.order == "asc" and spec.on_unsorted == "error",
         )
 
@@ -462,10 +462,6 @@ class StreamWriter:
     def room(self) -> int:
         """How many rows may go out yet."""
         return max(0, self._limit - self.rows)
-
-    def began(self) -> StreamBegan:
-        """What is told of its beginning."""
-        return StreamBegan(self.planned.tap_stream_id, self.planned.replication_method, self.bookmark_from)
 
     def ended(self, status: Status, *, bookmark: Any, counts: Counts) -> StreamEnded:
         """What is told of its end.
