@@ -150,16 +150,12 @@ class Session:
         """Call a function of the author's with what it asks for; a method, on its stream's instance."""
         if function.owner is None:
             return call(function.fn, function.names, given)
-        instance = self.instance(function.owner, stream)
-        return call(function.fn.__get__(instance), function.names, given)
-
-    def instance(self, owner: type, stream: str) -> Any:
-        """The instance of a class-style stream in this session."""
         with self._lock:
-            key = (owner, stream)
+            key = (function.owner, stream)
             if key not in self._instances:
-                self._instances[key] = owner()
-            return self._instances[key]
+                self._instances[key] = function.owner()
+            instance = self._instances[key]
+        return call(function.fn.__get__(instance), function.names, given)
 
     def guarded(self, action: Callable[[], Any], *, run: StreamRun, what: str, place: str) -> Any:
         """Call code of the author's that describes a stream (its schema, its metadata), with ``run`` as the running

@@ -95,7 +95,7 @@ class Lot:
 
 class Buffer:
     """What functions have given and nobody has taken yet: rows and pages, by the stream whose function it was. One
-    thread puts, any thread may take."""
+    thread puts, any thread may take. ``is_cutting``: ``cut`` was called."""
 
     def __init__(self) -> None:
         self._given: dict[str, deque[Item]] = {}
@@ -103,7 +103,7 @@ class Buffer:
         self._taken = 0
         self._more = 0  # rows beyond one an item
         self._lock = threading.Lock()
-        self._cutting = self._is_cut = False
+        self.is_cutting = self._is_cut = False
 
     def of(self, stream: str) -> deque[Item]:
         """Where a function's rows go, from now on: of one function at a time."""
@@ -133,15 +133,10 @@ class Buffer:
         with self._lock:
             return list(islice(reversed(self._now), count))
 
-    @property
-    def is_cutting(self) -> bool:
-        """Whether ``cut`` was called."""
-        return self._cutting
-
     def cut(self) -> None:
         """Nothing that user code yields from here on counts: Stop is being raised in it, and if it eats that and goes
         on, what it yields then stands behind a hole. Called in a signal handler: one append, no lock."""
-        self._cutting = True
+        self.is_cutting = True
         self._now.append(_CUT)
 
     def take(self) -> dict[str, list[Item]]:
@@ -155,7 +150,7 @@ class Buffer:
                     self._taken += count
             if self._is_cut:
                 return {}
-            for stream, items in found.items() if self._cutting else ():
+            for stream, items in found.items() if self.is_cutting else ():
                 at = next((i for i, item in enumerate(items) if item is _CUT), None)
                 if at is not None:
                     self._is_cut = True

@@ -142,6 +142,7 @@ class Stopper:
         self._closing_since: float | None = None
         self._ending_since: float | None = None
         self._in_user_code = False
+        self._main_thread = threading.main_thread().ident or 0
         self._pipe: int | None = None
         self._blocked_since = blocked_since
         self.hook_since: Callable[[], float | None] = lambda: None
@@ -155,7 +156,7 @@ class Stopper:
     def run(self, action: Callable[[], Any], token: StopToken, on_raise: Callable[[], None] = _nothing) -> Any:
         """Call user code. On the main thread Stop is raised in it once the token ends; ``on_raise`` is called right
         before that."""
-        if not _on_main_thread():
+        if threading.get_ident() != self._main_thread:
             return action()
         self._token, self._on_raise = token, on_raise
         self._in_user_code = True
@@ -170,7 +171,7 @@ class Stopper:
     @contextlib.contextmanager
     def our_code(self) -> Iterator[None]:
         """Inside of user code: while this is entered, nothing is raised; a signal waits until it is left."""
-        if not self._in_user_code or not _on_main_thread():
+        if not self._in_user_code or threading.get_ident() != self._main_thread:
             yield
             return
         self._in_user_code = False
@@ -185,7 +186,7 @@ class Stopper:
     def closing(self, token: StopToken) -> Iterator[None]:
         """While the author's ``finally`` blocks run. Where the run, or a round of a tail, is to end, those on the main
         thread have a second, as after a second Ctrl-C: then Stop is raised in them."""
-        if not _on_main_thread():
+        if threading.get_ident() != self._main_thread:
             yield
             return
         self._token = token
@@ -284,7 +285,7 @@ class Stopper:
             for listener in self.listeners:
                 listener()
             if not self._is_woken or (self._in_user_code and self._token.reason) or self._closing_is_late:
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
+                signal.pthread_kill(self._main_thread, signal.SIGURG)
             since = self._blocked_since() or self.hook_since()
             ending = self._ending_since if since is None else None
             stuck = since or ending
@@ -320,7 +321,7 @@ class Stopper:
     def installed(self, *, hangup: bool = False) -> Iterator[None]:
         """Handle SIGTERM and SIGINT, with ``hangup`` SIGHUP too; the handlers before are put back. Elsewhere than on
         the main thread nothing is installed: Python runs handlers there only."""
-        if not _on_main_thread():
+        if threading.get_ident() != self._main_thread:
             yield
             return
         switch_seconds = sys.getswitchinterval()
@@ -349,10 +350,6 @@ class Stopper:
             written, self._pipe = self._pipe, None
             os.close(written)
             os.close(reading)
-
-
-def _on_main_thread() -> bool:
-    return threading.get_ident() == threading.main_thread().ident
 
 
 def _at_a_prompt() -> bool:
