@@ -50,7 +50,7 @@ class Outbox:
         stop: the worker's token. token: of the try of a task that it is at.
         task: whose rows these are; None between two.
         is_open: more may come of it. What threads of the author's emit from then on is refused.
-        told: a function of the author's has seen that it is to come to its end.
+        saw_stop: a function of the author's has seen that it is to come to its end.
         buffer: what was given and is not written yet.
     """
 
@@ -59,7 +59,7 @@ class Outbox:
         self.stop: StopToken = job.stop.child()
         self.token = self.stop
         self.task: Task | None = None
-        self.is_open = self.told = False
+        self.is_open = self.saw_stop = False
         self.buffer = Buffer()
         self.thread = 0  # the worker's
         self._writes = 0  # the thread that is at it
@@ -68,7 +68,7 @@ class Outbox:
     def begin(self, task: Task) -> None:
         """A try of a task begins."""
         self.token = self.stop.child()
-        self.task, self.is_open, self.told = task, True, False
+        self.task, self.is_open, self.saw_stop = task, True, False
         task.attach(TaskChannel(self, task))
 
     def end(self) -> None:
@@ -338,8 +338,8 @@ class TaskChannel(Channel):
                 self._outbox.buffer.put(emitter, (stream, row))
                 if stream in task.children:
                     task.emitted.setdefault(emitter, []).append((stream, row))
-            if (came := task.came.get(stream)) is not None:
-                came.count_row(row)
+            if (below := task.child_rows.get(stream)) is not None:
+                below.count_row(row)
             if i % 64 == 63:
                 self._relieve()
         self._relieve()
@@ -426,8 +426,8 @@ class TaskChannel(Channel):
         outbox = self._outbox
         if not self._is_open:
             return True
-        outbox.told = outbox.told or not outbox.goes_on or self._task.error is not None
-        return outbox.told
+        outbox.saw_stop = outbox.saw_stop or not outbox.goes_on or self._task.error is not None
+        return outbox.saw_stop
 
     def wait(self, seconds: float) -> bool:
         """Sleep no longer than until then; whether it is."""

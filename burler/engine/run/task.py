@@ -54,7 +54,7 @@ class Member:
         self.context.run(bind, self.run)
 
 
-class Came(KeyRange):
+class ChildRows(KeyRange):
     """What came of a substream for one row of its parent: counts rows, and notes the range of their ``key``."""
 
     __slots__ = ("_values", "count", "key")
@@ -112,7 +112,7 @@ class Task:
         # Parents' rows that came by name, by the stream whose function emitted them, without their children yet.
         self.emitted: dict[str, list[tuple[str, Row]]] = {}
         self.emitting = threading.Lock()
-        self.came: dict[str, Came] = {}  # what came of substreams for a row, for bookmark functions that ask
+        self.child_rows: dict[str, ChildRows] = {}  # what came of substreams for a row, for bookmark functions that ask
         self.asked: list[tuple[str, Row, dict[str, Any]]] = []  # parents' rows, with what came for each
         self._givens: dict[str, Given] = {}
         self._start = start = calls.saved.start(partition.key)
@@ -394,7 +394,7 @@ class Task:
         self._caught_up = False
         self.pending.clear()
         self.asked.clear()
-        self.came.clear()
+        self.child_rows.clear()
         for writer in self.writers.values():
             writer.task_again(self.key)
         self.emitted.clear()

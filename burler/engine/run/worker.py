@@ -33,7 +33,7 @@ from burler.engine.run.job import Job
 from burler.engine.run.outbox import Above, Enough, Outbox, Raised
 from burler.engine.run.run import FATAL
 from burler.engine.run.signals import Reason, Stop
-from burler.engine.run.task import Came, Member, Row, Task
+from burler.engine.run.task import ChildRows, Member, Row, Task
 from burler.errors import StreamError
 from burler.log_settings import log_settings
 from burler.logs import short
@@ -143,7 +143,7 @@ class Worker:
             task,
             root,
             lambda: task.invoke(root, None),
-            ended=lambda: None if outbox.told else task.settle(),
+            ended=lambda: None if outbox.saw_stop else task.settle(),
             lot=lot,
             one_by_one=job.pushes,
             whole_pages=isinstance(job.spec.strategy, OnPage),
@@ -158,7 +158,7 @@ class Worker:
                 raise
             except BaseException as failed:  # what came before it counts
                 alive, error = False, self._job.as_error(failed)
-            ends = not alive and error is None and not outbox.told
+            ends = not alive and error is None and not outbox.saw_stop
             if not self.family.has_children:
                 states = self._states(task) if error is None else None
                 if ends:
@@ -172,7 +172,7 @@ class Worker:
                 self._release(task, ends=ends)
         if error is not None:
             raise Raised(error)
-        self._check_told()
+        self._check_saw_stop()
         self._pulls.clear()
 
     def _states(self, task: Task) -> Snapshot:
@@ -292,11 +292,11 @@ class Worker:
         **manner: bool,
     ) -> Pull:
         """Begin a call of a function. ``lot`` gets its rows that are parents."""
-        parents, came = member.children, task.came
+        parents, counted = member.children, task.child_rows
 
         def keep(stream: str, row: Row) -> bool:
-            if stream in came:
-                came[stream].count_row(row)
+            if stream in counted:
+                counted[stream].count_row(row)
             if not parents or not (task.emitted or stream in parents):
                 return False
             self._take_emitted(task, member, lot)
@@ -312,7 +312,7 @@ class Worker:
             context=member.context,
             ended=ended,
             names=member.names if self.family.has_children else None,
-            keep=keep if parents or not member.names.isdisjoint(came) else None,
+            keep=keep if parents or not member.names.isdisjoint(counted) else None,
             records_paths=self._job.calls.records_paths[member.name],
             take_files=task.take_files,
             passed=task.files_passed,
@@ -348,17 +348,17 @@ class Worker:
                 for child in task.children[name]:
                     planned = self.planned.by_name.get(child.name)
                     key = planned.replication_key if planned is not None else None
-                    task.came[child.name] = Came(key, self.family.key_formats.get(child.name))
+                    task.child_rows[child.name] = ChildRows(key, self.family.key_formats.get(child.name))
             for child in task.children[name]:
                 if child.name not in self._job.failures.closed:
                     self._call(task, child, row, line)
             if asked:
                 children = {}
                 for child in task.children[name]:
-                    came = task.came.pop(child.name)
-                    children[child.name] = came.done()
-                    if came.is_mixed:
-                        fact = f"stream '{child.name}': '{came.key}' has values of two kinds"
+                    below = task.child_rows.pop(child.name)
+                    children[child.name] = below.done()
+                    if below.is_mixed:
+                        fact = f"stream '{child.name}': '{below.key}' has values of two kinds"
                         self._call_failed(task, child.name, StreamError(child.name, fact), line)
                 task.asked.append((name, row, children))
         lot.begin()
@@ -390,8 +390,8 @@ class Worker:
                         begin = partial(self._job.retries.begin, spec, self._row_name(line), error, tries, given)
                         again = self._user_code(partial(child.context.run, begin))
                         bookmark = child.first_bookmark if again is None else again
-                        if child.name in task.came:
-                            task.came[child.name].begin()
+                        if child.name in task.child_rows:
+                            task.child_rows[child.name].begin()
                         continue
                 except StreamError as setup_failed:
                     failed = setup_failed
@@ -457,7 +457,7 @@ class Worker:
         and no function of the author's is called, for which such a thread might wait."""
         outbox, job = self.outbox, self._job
         while True:
-            self._check_told()
+            self._check_saw_stop()
             if ends:
                 with task.emitting:
                     if not any(task.emitted.values()):
@@ -487,9 +487,9 @@ class Worker:
                 return
             self._go_through(task, task.root, lot, {})
 
-    def _check_told(self) -> None:
-        """A call that has ended since it was told to says nothing about the rows that it has not given."""
-        if self.outbox.told:
+    def _check_saw_stop(self) -> None:
+        """A call that has ended since it saw that it is to says nothing about the rows that it has not given."""
+        if self.outbox.saw_stop:
             raise Halted
 
     # ---- writing ---------------------------------------------------------------------------------------
