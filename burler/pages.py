@@ -28,7 +28,7 @@ _ORIGIN = b"burler.origin"
 _UNCHANGING = frozenset((str, int, float, bool, type(None), bytes, Decimal, dt.datetime, dt.date, UUID))
 
 # A number of too large an exponent is an ArithmeticError of Decimal.
-_BROKEN = (msgspec.DecodeError, UnicodeError, RecursionError, ArithmeticError)
+BROKEN = (msgspec.DecodeError, UnicodeError, RecursionError, ArithmeticError)
 
 _decoder = msgspec.json.Decoder(float_hook=Decimal)
 _line_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
@@ -249,8 +249,8 @@ def json_rows(page: JsonPage) -> list[dict[str, Any]]:
     if not page.data.strip():
         raise PageError(f"records_path: the page is empty; a document that leads to '{_dotted(page)}' should be there")
     try:
-        found = _decode(page.data)
-    except _BROKEN as error:
+        found = decoded(page.data)
+    except BROKEN as error:
         raise PageError(_broken(page.data, error)) from None
     way: list[str] = []
     for name in page.records_path or ():
@@ -268,7 +268,7 @@ def json_rows(page: JsonPage) -> list[dict[str, Any]]:
     raise PageError(f"item {at} of the page is {_kind(found[at])}, not an object", found[:at])
 
 
-def _decode(data: bytes) -> Any:
+def decoded(data: bytes) -> Any:
     """A document of JSON. Half of a surrogate pair, which msgspec refuses, comes through, and so do ``NaN`` and
     infinities, which some sources write: whether a row with such a value fits is said for that row alone.
 
@@ -291,7 +291,7 @@ def _integer(text: str) -> int | Decimal:
 
 
 def _decode_line(data: bytes) -> dict[str, Any]:
-    found = _decode(data)
+    found = decoded(data)
     return found if isinstance(found, dict) else _line_decoder.decode(data)
 
 
@@ -299,11 +299,11 @@ def _lines(data: bytes) -> list[dict[str, Any]]:
     """JSON lines; one object over several lines is one row."""
     try:
         return _line_decoder.decode_lines(data)
-    except _BROKEN:
+    except BROKEN:
         pass
     try:
         return [_decode_line(data)]
-    except _BROKEN as error:
+    except BROKEN as error:
         whole = error
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -311,7 +311,7 @@ def _lines(data: bytes) -> list[dict[str, Any]]:
             continue
         try:
             rows.append(_decode_line(line))
-        except _BROKEN as error:
+        except BROKEN as error:
             if not rows and number == 1 and len(data.splitlines()) > 1 and data.lstrip()[:2] in (b"{", b"{\n", b"{\r"):
                 raise PageError(_broken(data, whole)) from None
             raise PageError(f"line {number}: {_broken(line, error)}", rows) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +33,18 @@ def settled(batch: pa.RecordBatch, results: Sequence[Result]) -> pa.RecordBatch 
     columns = [_settled(batch.column(i), result) for i, result in enumerate(results)]
     made = pa.RecordBatch.from_arrays(columns, names=[result.name for result in results])
     numbers = [one for one, column in zip(results, columns, strict=True) if one.kind == "numeric" and _odd(column)]
-    if not numbers:
+    lists = [one for one in results if one.is_list]
+    beside = zip(lists, batch.columns[len(results) :], strict=True)
+    others = [(one, texts) for one, texts in beside if texts.null_count < len(texts)]
+    if not numbers and not others:
         return made
     from burler.pipeline.yielded import rows_of
 
-    return _with_floats(rows_of(made), numbers)
+    rows = rows_of(made)
+    for one, texts in others:
+        for row, text in zip(rows, texts.to_pylist(), strict=True):
+            row[one.name] = row[one.name] if text is None else json.loads(text)
+    return _with_floats(rows, [*numbers, *(one for one, _texts in others)])
 
 
 def json_rows(page: bytes, results: Sequence[Result]) -> bytes | list[dict[str, Any]]:
@@ -67,9 +75,15 @@ def _as_float(value: Any) -> Any:
 
 def _settled(column: Any, result: Result) -> Any:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if result.kind == "numeric":
         return _number(column, result.modifier)
+    if result.is_json:
+        from burler.records.arrow.json_text import JSON_TEXT
+
+        texts = pc.utf8_trim_whitespace(column) if result.kind == "json" else column
+        return pa.ExtensionArray.from_storage(JSON_TEXT, texts)
     if pa.types.is_timestamp(column.type):
         zoned = column.view(pa.timestamp("us", "UTC"))
         return _with_words(zoned, column.view(pa.int64()), _INFINITE_TIMES, _moment)

@@ -3,8 +3,9 @@
 Values never become part of a statement. A bookmark is bound to a setting of the transaction (``set_config``), which
 the statement reads back: COPY, by which ADBC fetches, takes no parameters.
 
-Two forms. *Arrow* where every column is of a type that ADBC gives whole. *JSON* where one is JSON or an array (ADBC
-flattens arrays of two dimensions), or where there is no ADBC: then PostgreSQL itself makes the JSON, digit for digit.
+Two forms. *Arrow* where every column is of a type that ADBC gives whole, or as text that is. *JSON* where one is an
+array of other values, or where there is no ADBC: then PostgreSQL itself makes the JSON of rows, digit for digit. That
+costs it three times as much.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _WHOLE = {"timestamp", "timestamptz"}.union(
     ("bool", "int2", "int4", "int8", "float8", "text", "varchar", "bpchar", "name", "bytea", "date")
 )
 """What ADBC gives as it is. It would give numerics as texts too, in four times the time that PostgreSQL takes."""
+_ARRAYS = {"_bool", "_int2", "_int4", "_int8", "_float8", "_text", "_varchar"}
+"""Those that ADBC gives as lists; what it can't give so is asked for beside it."""
 _JSON_WHOLE = _WHOLE | {"float4", "numeric", "json", "jsonb", "time", "inet", "uuid"}
 _KEYS = {
     **dict.fromkeys(("int2", "int4", "int8", "float4", "float8", "numeric", "oid"), ""),
@@ -45,9 +48,19 @@ class Result:
     modifier: int = -1
 
     @property
-    def needs_json(self) -> bool:
-        """Whether Arrow has no lossless form for it."""
-        return self.kind in ("json", "jsonb") or self.kind.startswith("_")
+    def is_json(self) -> bool:
+        """Whether its values are JSON."""
+        return self.kind in ("json", "jsonb")
+
+    @property
+    def is_array(self) -> bool:
+        """Whether its values are arrays."""
+        return self.kind.startswith("_")
+
+    @property
+    def is_list(self) -> bool:
+        """Whether Arrow has it as a list, with a column more at the end: see ``_beside``."""
+        return self.kind in _ARRAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +107,7 @@ def table_select(
     import sqlalchemy as sa
 
     source = _source(table, schema, [one.name for one in (*results, *keys)])
-    chosen = [_read(source.c[one.name], one, json=json).label(one.name) for one in results]
-    select = sa.select(*chosen)
+    select = sa.select(*_chosen(source, results, json=json))
     places = [_place(source.c[one.name], one) for one in keys]
     known = list(itertools.takewhile(lambda value: value is not None, start))
     settings = {f"burler.from{i}": str(value) for i, value in enumerate(known)}
@@ -124,11 +136,31 @@ def wrapped(sql: str, results: Sequence[Result], settings: Mapping[str, str], *,
         return Asked(f"{sql}\n", settings, json)  # a comment at its end must not swallow what COPY puts behind it
     columns: list[Any] = [sa.column(name) for name in names]
     source = sa.table("t", *columns)
-    select = sa.select(*[_read(source.c[one.name], one, json=json).label(one.name) for one in results])
+    select = sa.select(*_chosen(source, results, json=json))
     # The statement is put in as it is: SQLAlchemy's text() would read its colons and backslashes.
     read = f"{render(select).removesuffix('FROM t')}FROM (\n{sql}\n) AS t"
     row = f"SELECT CAST(row_to_json({_ROW}) AS TEXT)\nFROM ({read}) AS {_ROW}"
     return Asked(row if json else read, settings, json)
+
+
+def _chosen(source: Any, results: Sequence[Result], *, json: bool) -> list[Any]:
+    chosen = [_read(source.c[one.name], one, json=json).label(one.name) for one in results]
+    return chosen if json else chosen + [_beside(source.c[one.name]) for one in results if one.is_list]
+
+
+def _beside(column: Any) -> Any:
+    """Arrays that are no lists as JSON; null for others."""
+    import sqlalchemy as sa
+
+    return sa.case((_is_no_list(column), sa.cast(sa.func.array_to_json(column), sa.Text)))
+
+
+def _is_no_list(column: Any) -> Any:
+    """Of several dimensions, which ADBC makes one of, or counted from another place than 1, which it refuses."""
+    import sqlalchemy as sa
+
+    one = sa.literal_column("1")
+    return sa.or_(sa.func.array_ndims(column) > one, sa.func.array_lower(column, one) != one)
 
 
 def _read(column: Any, result: Result, *, json: bool) -> Any:
@@ -150,6 +182,8 @@ def _read(column: Any, result: Result, *, json: bool) -> Any:
         return sa.cast(column, sa.Text)
     if kind in _WHOLE:
         return column
+    if result.is_list:
+        return sa.case((_is_no_list(column), sa.null()), else_=column)
     if kind == "oid":
         return sa.cast(column, sa.BigInteger)
     if kind == "float4":  # as a double it would show digits that nobody wrote: 1.100000023841858

@@ -44,9 +44,21 @@ WHOLE = {  # type -> values as SQL literals; row_to_json is the judge
     "point": ["'(1.5,2)'"],
     "tsvector": ["'a fat cat'"],
     "pg_lsn": ["'16/B374D848'"],
-    "json": ["""'{"b": 1.10, "a": [12345678901234567890.5, null]}'""", "'\n [1,\n 2]\n'", "'null'", "'\"x\"'", "'5'"],
+    "json": [
+        """'{"b": 1.10, "a": [12345678901234567890.5, null]}'""",
+        "'\n [1,\n 2]\n'",
+        "'null'",
+        "' null '",
+        "'\"x\"'",
+        "'5'",
+    ],
     "jsonb": ["""'{"b": {"c": 1e400}, "a": [true, "é\\n"]}'""", "'[]'", "'0.10'"],
-    "integer[]": ["'{}'", "'{1,NULL,3}'"],
+    "integer[]": ["'{}'", "'{1,NULL,3}'", "'[-1:0]={1,2}'"],
+    "smallint[]": ["'{1}'", "'{-32768,NULL,32767}'"],
+    "bigint[]": ["'{9223372036854775807}'", "'{NULL,NULL}'"],
+    "double precision[]": ["'{0.1,1e300,-0.5,NULL}'"],
+    "real[]": ["'{1.1}'"],
+    "varchar(3)[]": ["'{abc,\"\",NULL}'"],
     "text[]": ["""'{"a b","c\\"d",NULL}'""", "'{}'"],
     "numeric[]": ["'{1.50,12345678901234567890.123}'"],
     "boolean[]": ["'{t,f}'"],
@@ -216,6 +228,24 @@ def test_json_goes_out_as_json(pg, adbc):
     pg.execute("""insert into t values (1, '{"big": 123456789012345678901234567890.123456789, "n": null}')""")
     (row,) = rows_of(pg.url, "public.t", adbc=adbc)
     assert row["v"] == {"big": Decimal("123456789012345678901234567890.123456789"), "n": None}
+
+
+def test_json_is_held_against_a_schema_that_says_more_of_it(pg, adbc):
+    pg.execute("create table t (id int, v jsonb)", """insert into t values (1, '{"a": 1.50, "b": 2}'), (2, '[]')""")
+    tap = burler.tap("tap-shop")
+    tap.client(lambda: burler.sql.Database(pg.url, adbc=adbc))
+    fields = {"id": {"type": "integer"}, "v": {"type": "object", "properties": {"a": {"type": "number"}}}}
+
+    @tap.sync("t", schema={"properties": fields})
+    def rows(client, stream):
+        return client.pages(stream)
+
+    out = run_tap(tap, {"on_bad_record": "skip"})
+    assert out.records("t") == [{"id": 1, "v": {"a": 1.5}}]
+
+
+def test_json_text_that_no_reader_takes_is_refused(pg, adbc):
+    assert "surrogate" in error_of(pg, "json", """'{"a": "\\ud800"}'""", adbc=adbc)
 
 
 def test_enums_domains_and_composites(pg, adbc):

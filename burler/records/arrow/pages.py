@@ -187,7 +187,7 @@ class ArrowPages:
     def _by_value(self, node: Any, path: Path, array: Any) -> Parts:
         try:
             fitted = [self._exact.value(value, node, path) for value in column_values(array)]
-        except Misfit:
+        except (Misfit, ValueError):
             raise NeedsRows from None
         texts = _encoder.encode_lines(fitted).split(b"\n")[:-1]
         if sum(map(len, texts)) > 1 << 30:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from burler.records.arrow.json_text import JSON_TEXT, values_of
 from burler.records.arrow.kernels import PER_SECOND
 
 _OWN_VALUES = ("arrow.uuid", "arrow.bool8")  # extension types whose values pyarrow gives as Python's own
@@ -51,7 +52,7 @@ def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     if isinstance(kind, pa.BaseExtensionType):
         if getattr(kind, "extension_name", "") in _OWN_VALUES:
             return list(column.to_pylist())
-        return column_values(column.storage)
+        return values_of(column) if kind == JSON_TEXT else column_values(column.storage)
     if pa.types.is_dictionary(kind):
         if len(column.dictionary) > len(column):  # of a slice, say: most of it is of no use here
             return column_values(column.dictionary.take(column.indices))

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from burler.records.arrow import kernels
+from burler.records.arrow.json_text import JSON_TEXT, as_column, parts
 from burler.records.arrow.kernels import (
     Parts,
     Unsure,
@@ -153,6 +154,7 @@ DATE = Leaf(kernels.date_parts, _of(pa.types.is_date, lambda array, wanted: kern
 TIME = Leaf(kernels.time_parts)
 BASE64 = Leaf(kernels.base64_parts, _of(pa.types.is_binary, lambda array, wanted: array.cast(wanted)))
 UUID = Leaf(kernels.uuid_parts)
+JSON = Leaf(parts, plain=as_column, quoted=False)
 
 
 # ---- which type goes which way ---------------------------------------------------------------------------------------
@@ -235,6 +237,8 @@ def free_leaf(kind: pa.DataType) -> Leaf | None:
         return DATE if pa.types.is_date(kind) else TIME
     if _is_uuid(kind):
         return UUID
+    if kind == JSON_TEXT:
+        return JSON
     return leaf_for(kind, ("boolean", "number", "string"), {})
 
 
@@ -247,7 +251,11 @@ def settled_type(kind: pa.DataType) -> pa.DataType:
     """The type of ``settled`` arrays."""
     while True:
         if isinstance(kind, pa.BaseExtensionType):
-            if kind.extension_name in ("arrow.uuid", "arrow.bool8"):  # their values are not those they are stored as
+            if kind.extension_name in (
+                "arrow.uuid",
+                "arrow.bool8",
+                JSON_TEXT.extension_name,
+            ):  # their values are not those they are stored as
                 return kind
             kind = kind.storage_type
         elif pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):

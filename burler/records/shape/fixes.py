@@ -448,15 +448,18 @@ def _lists(numbers: Fix) -> Fix:
 
 
 def _open(values: list[Any]) -> list[Any] | None:
-    """Any JSON: on one line, in UTF-8 (the decoder looks at neither in what it passes over)."""
-    joined = _joined(values, b"")
+    return values if goes_as_it_is(_joined(values, b"")) else None
+
+
+def goes_as_it_is(joined: bytes) -> bool:
+    """Whether any JSON is on one line, in UTF-8 (the decoder looks at neither in what it passes over), and readable."""
     if b"\n" in joined or b"\r" in joined:
-        return None
+        return False
     try:
         joined.decode()
     except UnicodeDecodeError:
-        return None
-    return values if _is_readable(joined) else None
+        return False
+    return _is_readable(joined)
 
 
 def _decoded(check: Check | None) -> Fix | None:
