@@ -6,9 +6,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
-import io
 import re
-import tokenize
 from pathlib import Path
 
 import pytest
@@ -80,10 +78,9 @@ def imported(module: str, name: str) -> str | None:
 
 def faults(source: str) -> list[tuple[int, str]]:
     """Where a file reaches an inner module: (line, module)."""
-    found = []
-    tree = ast.parse(source)
+    found: list[tuple[int, str | None]] = []
     prose = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(source)) if "burler" in source else ():
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             found += [(node.lineno, imported(node.module, alias.name)) for alias in node.names if _ours(node.module)]
         elif isinstance(node, ast.Import):
@@ -91,16 +88,14 @@ def faults(source: str) -> list[tuple[int, str]]:
         elif isinstance(node, ast.Attribute):
             found.append((node.lineno, reached(ast.unparse(node)) if _is_chain(node) else None))
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            prose.add((node.lineno, node.col_offset))
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.STRING and token.start not in prose and "burler." in token.string:
-            found += [(token.start[0], module) for module in in_string(token.string)]
+            prose.add(node.value)
+        elif isinstance(node, ast.Constant) and node not in prose and isinstance(node.value, str):
+            found += [(node.lineno, module) for module in in_string(node.value)] if "burler" in node.value else []
     return sorted({(line, module) for line, module in found if module})
 
 
 def in_string(text: str) -> list[str]:
     """What a program in a string imports, and whatever else names an inner module."""
-    text = text.replace("\\n", "\n")
     found = [name for name in _IMPORT.findall(text) if name in INNER]
     found += [reached(name) for name in _DOTTED.findall(_FROM.sub("", text)) if name not in TEXTS]
     for module, names in _FROM.findall(text):
