@@ -159,7 +159,7 @@ def _is_no_list(column: Any) -> Any:
     """Of several dimensions, which ADBC makes one of, or counted from another place than 1, which it refuses."""
     import sqlalchemy as sa
 
-    one = sa.literal_column("1")
+    one: Any = sa.literal_column("1")
     return sa.or_(sa.func.array_ndims(column) > one, sa.func.array_lower(column, one) != one)
 
 
