@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 import os
 import select
@@ -23,7 +22,6 @@ from burler.singer.messages import (
     Records,
     Schema,
     State,
-    parse_line,
     to_line,
 )
 from burler.singer.state import state_diff
@@ -280,28 +278,6 @@ def _with_nulls(into: dict[str, Any], change: dict[str, Any], *, levels: int) ->
             if isinstance(inner, dict) and (levels != 2 or key == "partitions"):
                 _with_nulls(inner, value, levels=levels - 1)
     return into
-
-
-class MemorySink(Sink):
-    """Keeps every message in ``messages``, one dict each, as they would stand on the wire."""
-
-    def __init__(self) -> None:
-        self.messages: list[dict[str, Any]] = []
-        self.closed = False
-
-    def write(self, message: Message) -> None:
-        """Keep a message; a page becomes its RECORDs."""
-        if isinstance(message, Records):
-            self.messages += [parse_line(line) for line in bytes(message.lines).splitlines()]
-        else:
-            assert not isinstance(message, ArrowPage)  # nobody makes one for this sink
-            self.messages.append(copy.deepcopy(message.to_wire()))
-        if isinstance(message, State) and self._told is not None:
-            self._told(message.whole)
-
-    def close(self, *, complete: bool) -> None:
-        """Note the end."""
-        self.closed = True
 
 
 # ---- files --------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ def test_contacts():
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -26,7 +27,8 @@ from burler.engine.session import open_session
 from burler.errors import UsageError
 from burler.numbers import is_count
 from burler.singer.catalog import Catalog
-from burler.sinks import MemorySink, with_batches
+from burler.singer.messages import ArrowPage, Message, Records, State, parse_line
+from burler.sinks import Sink, with_batches
 
 if TYPE_CHECKING:
     from burler.source_state import SourceStates
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FakeClock",
+    "MemorySink",
     "TapRun",
     "bind_stream",
     "canaries_in",
@@ -103,6 +106,28 @@ class TapRun:
     def types(self) -> list[str]:
         """The types of all messages, in order: ``["SCHEMA", "RECORD", "STATE"]``."""
         return [m["type"] for m in self.messages]
+
+
+class MemorySink(Sink):
+    """Keeps every message in ``messages``, one dict each, as they would stand on the wire."""
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.closed = False
+
+    def write(self, message: Message) -> None:
+        """Keep a message; a page becomes its RECORDs."""
+        if isinstance(message, Records):
+            self.messages += [parse_line(line) for line in bytes(message.lines).splitlines()]
+        else:
+            assert not isinstance(message, ArrowPage)  # nobody makes one for this sink
+            self.messages.append(copy.deepcopy(message.to_wire()))
+        if isinstance(message, State) and self._told is not None:
+            self._told(message.whole)
+
+    def close(self, *, complete: bool) -> None:
+        """Note the end."""
+        self.closed = True
 
 
 def run_tap(

@@ -88,7 +88,7 @@ def test_every_helper_for_tests_is_listed():
         for name, value in vars(burler.testing).items()
         if not name.startswith("_") and getattr(value, "__module__", "") == "burler.testing"
     }
-    classes = {"TapRun"}
+    classes = {"MemorySink", "TapRun"}
     assert LISTED["burler.testing"] | classes == defined
     assert {f"burler.testing.{name}" for name in classes} <= set(LISTED)
 

@@ -16,8 +16,7 @@ from batch_plain import exact, expected, path_of, rows_in, same
 import burler.testing
 from burler.batch import message_schema
 from burler.singer.messages import Message, Records, State
-from burler.testing import FakeClock, run_tap
-from support.internals import memory_sink
+from burler.testing import FakeClock, MemorySink, run_tap
 from support.taps import warnings
 
 Messages = list[dict[str, Any]]
@@ -41,7 +40,7 @@ ENCODINGS = [
 FORMATS = [("jsonl", "gzip"), ("csv", "none"), ("parquet", "zstd"), ("arrow", "none")]
 
 
-class Lines(memory_sink.MemorySink):
+class Lines(MemorySink):
     """A sink that keeps RECORD lines as they are, every digit of them."""
 
     def __init__(self) -> None:

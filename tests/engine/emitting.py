@@ -8,8 +8,7 @@ from typing import Any
 from families import PARENT
 
 import burler
-from burler.testing import TapRun
-from support.internals import memory_sink
+from burler.testing import MemorySink, TapRun
 
 
 def emitting(main: Callable[..., Any], **options: Any) -> burler.Tap:
@@ -38,6 +37,6 @@ def ids(run: TapRun, stream: str = "main") -> list[int]:
     return [one["id"] for one in run.records(stream)]
 
 
-def rows_in(sink: memory_sink.MemorySink) -> int:
+def rows_in(sink: MemorySink) -> int:
     """Rows that have reached a sink by now."""
     return len([m for m in list(sink.messages) if m["type"] == "RECORD"])

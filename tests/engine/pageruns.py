@@ -7,8 +7,7 @@ from typing import Any
 
 import burler
 from burler.singer.messages import Message, Records
-from burler.testing import TapRun, run_tap
-from support.internals import memory_sink
+from burler.testing import MemorySink, TapRun, run_tap
 from support.runs import run_into
 
 SCHEMA: dict[str, Any] = {
@@ -52,7 +51,7 @@ def run_pages(fn: Callable[..., Any], config: dict[str, Any] | None = None, **op
     return run_tap(tap_of(fn, **options), config, **more)
 
 
-class Lines(memory_sink.MemorySink):
+class Lines(MemorySink):
     """A sink that keeps the bytes of each row, where the reader of messages would make floats of numbers."""
 
     def __init__(self) -> None:

@@ -12,17 +12,17 @@ from taps import FIELDS, ids, make
 import burler
 from burler.errors import DeclarationError, StorageError, StreamError
 from burler.singer.messages import Message, State
-from burler.testing import run_tap
-from support.internals import memory_sink, signals
+from burler.testing import MemorySink, run_tap
+from support.internals import signals
 from support.runs import run_into
 
 
-def told_by(sink: memory_sink.MemorySink) -> list[Any]:
+def told_by(sink: MemorySink) -> list[Any]:
     """The bookmarks of ``a`` that STATEs have carried so far."""
     return [m["value"].get("bookmarks", {}).get("a", {}).get("id") for m in sink.messages if m["type"] == "STATE"]
 
 
-def counting(tap: burler.Tap, sink: memory_sink.MemorySink, stream: str = "a") -> list[Any]:
+def counting(tap: burler.Tap, sink: MemorySink, stream: str = "a") -> list[Any]:
     """Declare a function that notes what it is told; it must stand in a STATE that is out."""
     told: list[Any] = []
 
@@ -38,7 +38,7 @@ def counting(tap: burler.Tap, sink: memory_sink.MemorySink, stream: str = "a") -
 
 
 def test_it_is_told_behind_each_state_that_moved_the_stream():
-    sink = memory_sink.MemorySink()
+    sink = MemorySink()
     tap = make(a=(lambda: iter([ids(n) for n in (1, 2, 3)]), {"bookmark_strategy": "on_page"}))
     told = counting(tap, sink)
     run_into(tap, {}, sink)
@@ -46,7 +46,7 @@ def test_it_is_told_behind_each_state_that_moved_the_stream():
 
 
 def test_a_stream_that_has_not_moved_is_told_nothing():
-    sink = memory_sink.MemorySink()
+    sink = MemorySink()
     tap = make(a=lambda: [], b=(lambda: iter([ids(1), ids(2)]), {"bookmark_strategy": "on_page"}))
     told = counting(tap, sink)
     run_into(tap, {}, sink, state={"bookmarks": {"a": {"id": 7}}})
@@ -62,7 +62,7 @@ def test_it_is_told_as_the_stream_goes_on_and_not_at_the_end_alone():
             yield ids(number)
             seen.append(len(told))
 
-    sink = memory_sink.MemorySink()
+    sink = MemorySink()
     tap = make(a=(rows, {"bookmark_strategy": "every_n(10)"}))
     told = counting(tap, sink)
     run_into(tap, {"page_max_rows": 1}, sink)
@@ -85,7 +85,7 @@ def test_it_is_told_while_another_stream_runs():
     assert run.states[-1]["bookmarks"]["b"] == {"id": 2}
 
 
-class Failing(memory_sink.MemorySink):
+class Failing(MemorySink):
     """Fails at a STATE line."""
 
     def __init__(self, at: int) -> None:
@@ -110,7 +110,7 @@ def test_a_state_that_could_not_be_written_is_never_told(at: int):
     assert told == [1, 2][: at - 1]
 
 
-class Keeping(memory_sink.MemorySink):
+class Keeping(MemorySink):
     """Keeps STATEs until it is closed, as a sink of files does; then it may fail."""
 
     def __init__(self, *, fails: bool) -> None:
@@ -146,7 +146,7 @@ def test_a_sink_that_keeps_states_tells_when_it_lets_them_go(fails: bool):
 
 
 def test_a_limit_tells_nothing():
-    sink = memory_sink.MemorySink()
+    sink = MemorySink()
     tap = make(a=lambda: ids(1, 2, 3))
     told = counting(tap, sink)
     run_into(tap, {}, sink, limit=2)
@@ -154,7 +154,7 @@ def test_a_limit_tells_nothing():
 
 
 def test_a_stopped_run_tells_of_its_last_state():
-    stopper, sink = signals.Stopper(), memory_sink.MemorySink()
+    stopper, sink = signals.Stopper(), MemorySink()
 
     def rows():
         yield from ids(1, 2)
@@ -167,7 +167,7 @@ def test_a_stopped_run_tells_of_its_last_state():
 
 
 def test_a_failed_stream_is_told_as_far_as_its_state_went():
-    sink = memory_sink.MemorySink()
+    sink = MemorySink()
 
     def rows():
         yield from ids(1, 2)

@@ -15,8 +15,8 @@ from taps import FIELDS
 import burler
 from burler.errors import StorageError
 from burler.singer.messages import Message, Records
+from burler.testing import MemorySink
 from support.cli import burler as burler_command
-from support.internals import memory_sink
 from support.runs import run_into
 
 # ---- a log ----------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ class Log:
         self.entries = [entry for entry in self.entries if entry > place]
 
 
-class Breaking(memory_sink.MemorySink):
+class Breaking(MemorySink):
     """Breaks at a page; what came before has arrived."""
 
     def __init__(self, at: int) -> None:

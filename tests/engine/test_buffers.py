@@ -14,8 +14,8 @@ from families import CHILD, PARENT, out_of, three_levels
 
 import burler
 from burler.errors import ConfigError, StreamError
-from burler.testing import TapRun, run_tap
-from support.internals import memory_sink, signals
+from burler.testing import MemorySink, TapRun, run_tap
+from support.internals import signals
 from support.runs import run_into
 
 Step = Callable[[str, int], None]
@@ -204,7 +204,7 @@ def test_the_bookmark_moves_behind_a_whole_lot(buffer: int, keys: set[int]):
 
 def test_parents_are_out_before_their_slow_children():
     """Each child waits until the rows of all parents of its lot have reached the sink."""
-    sink = memory_sink.MemorySink()
+    sink = MemorySink()
     waited: list[bool] = []
 
     def step(name: str, number: int) -> None:
@@ -219,7 +219,7 @@ def test_parents_are_out_before_their_slow_children():
     assert waited == [True] * 3
 
 
-def _ids(sink: memory_sink.MemorySink) -> set[int]:
+def _ids(sink: MemorySink) -> set[int]:
     return {m["record"]["id"] for m in list(sink.messages) if m["type"] == "RECORD" and m["stream"] == "parents"}
 
 

@@ -14,8 +14,8 @@ from tapprocess import python, write_tap
 
 from burler.errors import BadRecordError, StorageError
 from burler.singer.messages import Records
-from burler.testing import run_tap
-from support.internals import memory_sink, signals
+from burler.testing import MemorySink, run_tap
+from support.internals import signals
 from support.runs import run_into
 
 
@@ -35,7 +35,7 @@ def counting(reached: list[int], bad: int | None = None) -> Callable[..., None]:
 
 @pytest.mark.parametrize("emit", [emits_each, emits_all])
 def test_rows_go_out_while_their_function_goes_on_emitting(emit: Any):
-    sink = memory_sink.MemorySink()
+    sink = MemorySink()
     ahead: list[int] = []
 
     def rows() -> Iterator[dict[str, int]]:
@@ -124,7 +124,7 @@ def test_a_stop_leaves_out_exactly_what_was_emitted_after_it(emit: Any, at: int)
 def test_a_signal_while_emitted_rows_are_written_waits_until_they_are():
     """No line may be torn, and what is out is covered by the STATE."""
 
-    class Signalled(memory_sink.MemorySink):
+    class Signalled(MemorySink):
         def write(self, message: Any) -> None:
             if isinstance(message, Records) and self.messages[-1]["type"] == "SCHEMA":
                 signal.raise_signal(signal.SIGTERM)
@@ -158,7 +158,7 @@ def test_user_code_that_eats_a_stop_emits_nothing_behind_it():
 
 
 def test_a_sink_that_fails_ends_the_emitting_function():
-    class Full(memory_sink.MemorySink):
+    class Full(MemorySink):
         def write(self, message: Any) -> None:
             if len(self.messages) > 3_000:
                 raise StorageError("disk full")

@@ -15,8 +15,8 @@ from families import CHILD, PARENT, failures_of
 
 import burler
 from burler.errors import BadRecordError, BurlerError
-from burler.testing import run_tap
-from support.internals import memory_sink, signals
+from burler.testing import MemorySink, run_tap
+from support.internals import signals
 from support.runs import run_into
 
 FIELDS = {"type": "object", "properties": {"id": {"type": "integer"}}}
@@ -57,7 +57,7 @@ def test_threads_emit_each_row_once_and_each_in_its_order(yields: bool):
 
 
 def test_rows_of_threads_go_out_while_the_function_waits_for_them():
-    sink = memory_sink.MemorySink()
+    sink = MemorySink()
     there = threading.Event()
 
     def main(stream):

@@ -12,8 +12,7 @@ from taps import FIELDS, ids, make
 import burler
 from burler.errors import BadRecordError, StorageError, StreamError
 from burler.singer.messages import Records
-from burler.testing import run_tap, without_times
-from support.internals import memory_sink
+from burler.testing import MemorySink, run_tap, without_times
 from support.runs import run_into
 
 # ---- order of messages --------------------------------------------------------------------------
@@ -256,7 +255,7 @@ def test_the_bookmark_never_passes_a_row_that_is_not_out(bad: dict[str, bool], p
 def test_once_a_sink_has_failed_no_state_follows():
     """What was in the failed page is lost to the sink; a STATE after it would say it is not."""
 
-    class Failing(memory_sink.MemorySink):
+    class Failing(MemorySink):
         def write(self, message):
             if isinstance(message, Records):
                 raise StorageError("disk full")

@@ -149,11 +149,11 @@ def test_a_hook_may_make_the_key():
 
 
 def test_rows_in_a_run_with_a_limit_are_counted_as_they_go_out():
-    from support.internals import memory_sink
+    from burler.testing import MemorySink
     from support.runs import run_into
 
     tap = tap_of(lambda record: record if record["id"] > 2 else None, lambda: iter(ids(*range(1, 50))))
-    sink = memory_sink.MemorySink()
+    sink = MemorySink()
     run_into(tap, {}, sink, limit=3)
     assert [m["record"]["id"] for m in sink.messages if m["type"] == "RECORD"] == [3, 4, 5]
 

@@ -13,12 +13,12 @@ from taps import make
 
 import burler
 from burler.errors import StorageError
-from burler.testing import run_tap
-from support.internals import memory_sink, signals
+from burler.testing import MemorySink, run_tap
+from support.internals import signals
 from support.runs import run_into
 
 
-class SignalAt(memory_sink.MemorySink):
+class SignalAt(MemorySink):
     """Signals as a page is written: no user code runs then."""
 
     def __init__(self, stopper: signals.Stopper, at: int) -> None:
@@ -131,7 +131,7 @@ def test_stop_is_raised_only_in_user_code_and_only_once():
 
 
 def test_a_sink_that_fails_while_user_code_blocks_ends_the_run():
-    class Full(memory_sink.MemorySink):
+    class Full(MemorySink):
         def tick(self) -> None:
             raise StorageError("disk full")
 
@@ -149,7 +149,7 @@ def test_a_sink_that_fails_while_user_code_blocks_ends_the_run():
 
 
 def test_nothing_is_written_after_the_sink_has_failed():
-    class Full(memory_sink.MemorySink):
+    class Full(MemorySink):
         def write(self, message: Any) -> None:
             if len(self.messages) >= 2:
                 raise StorageError("disk full")
@@ -164,7 +164,7 @@ def test_nothing_is_written_after_the_sink_has_failed():
 def test_a_sink_that_fails_once_gets_nothing_more_least_of_all_a_state():
     """The rows of the page that failed are lost; the sink would take a STATE that covers them."""
 
-    class Hiccup(memory_sink.MemorySink):
+    class Hiccup(MemorySink):
         failed = False
 
         def write(self, message: Any) -> None:

@@ -13,8 +13,7 @@ from taps import ids, make
 import burler
 from burler.errors import StreamError
 from burler.singer.messages import Message, State
-from burler.testing import run_tap
-from support.internals import memory_sink
+from burler.testing import MemorySink, run_tap
 from support.runs import run_into
 
 WAIT = 20.0
@@ -44,7 +43,7 @@ def wire(run: Any) -> list[Any]:
 # ---- every_seconds --------------------------------------------------------------------------------------
 
 
-class Telling(memory_sink.MemorySink):
+class Telling(MemorySink):
     """Says when a STATE has come."""
 
     def __init__(self) -> None:

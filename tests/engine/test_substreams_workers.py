@@ -12,8 +12,7 @@ import pytest
 from families import CHILD, PARENT
 
 import burler
-from burler.testing import run_tap
-from support.internals import memory_sink
+from burler.testing import MemorySink, run_tap
 from support.runs import run_into
 
 PARTS = range(4)
@@ -54,7 +53,7 @@ def children_in(messages: list[dict[str, Any]]) -> set[int]:
     return {m["record"]["parent"] for m in messages if m["type"] == "RECORD" and m["stream"] == "children"}
 
 
-def assert_the_rest_comes(result: Any, sink: memory_sink.MemorySink) -> None:
+def assert_the_rest_comes(result: Any, sink: MemorySink) -> None:
     assert list(result.errors) == ["children"]
     state = [m["value"] for m in sink.messages if m["type"] == "STATE"][-1]
     rest = run_tap(partitioned(one_row, lambda parent: None, lambda number, key: None), state=state)
@@ -88,7 +87,7 @@ def test_calls_that_were_left_out_hold_a_partition_that_ends_before_the_failure_
         if (number, key) == (2, 2):
             ended.set()  # all of partition 1 is written by now
 
-    sink = memory_sink.MemorySink()
+    sink = MemorySink()
     config = {"page_max_rows": 1, "page_max_age_seconds": 600.0, "max_failures": 0, "parent_buffer_rows": 1}
     assert_the_rest_comes(run_into(partitioned(children, others, began), config, sink), sink)
 
@@ -96,7 +95,7 @@ def test_calls_that_were_left_out_hold_a_partition_that_ends_before_the_failure_
 @pytest.mark.parametrize("page", [1, 1000])
 def test_rows_that_wait_while_their_substream_ends_elsewhere_hold_their_partition(page: int):
     """Another thread's bad row is written while all of a partition stands in the page of this one."""
-    sink = memory_sink.MemorySink()
+    sink = MemorySink()
     written: list[bool] = []
     two = threading.Barrier(2)
 
@@ -120,5 +119,5 @@ def test_rows_that_wait_while_their_substream_ends_elsewhere_hold_their_partitio
     assert_the_rest_comes(result, sink)
 
 
-def _has(sink: memory_sink.MemorySink, stream: str, parent: int) -> bool:
+def _has(sink: MemorySink, stream: str, parent: int) -> bool:
     return any(m.get("stream") == stream and m.get("record", {}).get("parent") == parent for m in list(sink.messages))

@@ -16,8 +16,7 @@ import pytest
 import tapprocess
 
 import burler
-from burler.testing import FakeClock
-from support.internals import memory_sink
+from burler.testing import FakeClock, MemorySink
 from support.runs import run_into
 
 BENCH = Path(__file__).parents[1] / "bench"
@@ -26,7 +25,7 @@ INTEGERS = {"properties": {name: {"type": "integer"} for name in ("id", "at", "l
 SALES = {"properties": {**INTEGERS["properties"], "shop": {"type": "string"}}}
 
 
-class Stamped(memory_sink.MemorySink):
+class Stamped(MemorySink):
     """Every message, with the time it was written at."""
 
     def __init__(self, clock):

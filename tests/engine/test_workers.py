@@ -12,8 +12,7 @@ from parts import FIELDS, given, key_of, marks, never_ahead, numbers, partitione
 
 import burler
 from burler.errors import PartialError
-from burler.testing import run_tap
-from support.internals import memory_sink
+from burler.testing import MemorySink, run_tap
 from support.runs import run_into
 
 WAIT = 20.0  # seconds after which a test has failed
@@ -167,7 +166,7 @@ def test_a_bad_row_in_a_thread_whose_function_blocks_ends_that_partition_alone()
 
 def test_rows_of_a_thread_whose_function_blocks_come_out():
     """With a STATE that the strategy asks for. They are enough to outweigh its line, or it would be put off."""
-    sink, came = memory_sink.MemorySink(), []
+    sink, came = MemorySink(), []
 
     def rows(partition):
         yield from (row(partition["account"], number) for number in range(10))

@@ -14,8 +14,8 @@ from parts import FIELDS, given, marks, never_ahead, row
 import burler
 from burler.errors import StorageError
 from burler.singer.messages import Message, Records
-from burler.testing import FakeClock, run_tap
-from support.internals import memory_sink, signals
+from burler.testing import FakeClock, MemorySink, run_tap
+from support.internals import signals
 from support.runs import run_into
 
 WAIT = 20.0
@@ -170,7 +170,7 @@ def test_the_state_names_a_stream_that_is_not_at_its_end():
     assert "currently_syncing" not in run.states[-1]
 
 
-class Failing(memory_sink.MemorySink):
+class Failing(MemorySink):
     """Fails at the fifth page of rows, or the first behind it of the main thread, or of one beside it."""
 
     pages = 0

@@ -10,8 +10,7 @@ from parts import numbers, partitioned, row
 
 from burler.errors import StorageError
 from burler.singer.messages import Message, Records
-from burler.testing import run_tap
-from support.internals import memory_sink
+from burler.testing import MemorySink, run_tap
 from support.runs import run_into
 
 WAIT = 20.0  # seconds after which a test has failed
@@ -32,7 +31,7 @@ def ours() -> set[threading.Thread]:
 # ---- the writer -----------------------------------------------------------------------------------------
 
 
-class Gate(memory_sink.MemorySink):
+class Gate(MemorySink):
     """Takes no rows until it is opened."""
 
     def __init__(self) -> None:
@@ -72,7 +71,7 @@ def test_a_slow_writer_bounds_what_is_in_memory():
     assert min(ahead) > 0
 
 
-class Failing(memory_sink.MemorySink):
+class Failing(MemorySink):
     """Fails once at a page that the main thread writes, or another; then it would take everything again."""
 
     def __init__(self, *, on_main: bool, after: int) -> None:

@@ -71,6 +71,6 @@ def adbc(request):
 @pytest.fixture
 def exact(monkeypatch):
     """Records with numbers as they stand on the line, digit for digit."""
-    from support.internals import memory_sink as memory
+    from burler import testing
 
-    monkeypatch.setattr(memory, "parse_line", lambda line: json.loads(line, parse_float=Decimal))
+    monkeypatch.setattr(testing, "parse_line", lambda line: json.loads(line, parse_float=Decimal))

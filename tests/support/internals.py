@@ -33,7 +33,6 @@ MODULES = {
     "signals": "burler.engine.run.signals",
     "documents": "burler.schema.documents",
     "settings": "burler.settings",
-    "memory_sink": "burler.sinks",
     "export_options": "burler.spark.export_options",
     "formats_base": "burler.spark.formats.base",
     "opening": "burler.spark.formats.opening",

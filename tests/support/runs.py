@@ -8,7 +8,7 @@ from typing import Any
 
 from burler import Tap, testing
 from burler.singer.messages import Message
-from support.internals import memory_sink
+from burler.testing import MemorySink
 
 
 def run_into(tap: Tap, config: dict[str, Any], sink: Any, **options: Any) -> Any:
@@ -17,7 +17,7 @@ def run_into(tap: Tap, config: dict[str, Any], sink: Any, **options: Any) -> Any
     return testing.run_session(session, settings, sink, **options)
 
 
-class _Counting(memory_sink.MemorySink):
+class _Counting(MemorySink):
     rows = 0
 
     def write(self, message: Message) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import burler
-from burler.testing import TapRun, without_times
-from support.internals import memory_sink, runtime_away
+from burler.testing import MemorySink, TapRun, without_times
+from support.internals import runtime_away
 
 
 @dataclass
@@ -43,7 +43,7 @@ def run_away(
         begun = dict(planning.state)
         for part in order(parts):
             sent: runtime_away.Part = pickle.loads(pickle.dumps(part))
-            sink = memory_sink.MemorySink()
+            sink = MemorySink()
             end = runtime_away.run_part(
                 tap.seal(), sent, config=config or {}, state=sent.state_for(begun), select=select, sink=sink
             )

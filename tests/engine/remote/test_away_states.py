@@ -10,8 +10,8 @@ from awayruns import run_away, same_state, shuffled
 from parts import FIELDS, entry_of, given, key_of, marks, partitioned, row, state_of
 
 import burler
-from burler.testing import run_tap
-from support.internals import memory_sink, runtime_away
+from burler.testing import MemorySink, run_tap
+from support.internals import runtime_away
 
 SOURCE = {"a": [1, 2, 3], "b": [10, 20], "c": []}
 MONTHS = {"a": [1, 2, 3], "b": [4, 5], "c": [6, 7]}
@@ -250,7 +250,7 @@ def test_parts_states_and_ends_by_hand():
         ({"account": name}, key_of(name), at, 3) for at, name in enumerate("abc")
     ]
     ends = [
-        runtime_away.run_part(tap.seal(), part, config={}, state=part.state_for(state), sink=memory_sink.MemorySink())
+        runtime_away.run_part(tap.seal(), part, config={}, state=part.state_for(state), sink=MemorySink())
         for part in parts
     ]
     assert [end.rows for end in ends] == [{"rows": 1}, {"rows": 2}, {"rows": 0}]
