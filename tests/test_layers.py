@@ -4,6 +4,7 @@ are loaded for them alone, and no new modules import each other in a circle."""
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,7 +100,8 @@ def _layer(name: str) -> int:
     return next((i for i, row in enumerate(LAYERS) if name in row), -1)
 
 
-def _imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+@functools.cache
+def _imports(path: Path) -> list[tuple[str, bool]]:
     """(module, whether at the top of the file). ``if TYPE_CHECKING`` counts as not at the top."""
 
     def walk(node: ast.AST, top: bool) -> Iterator[tuple[str, bool]]:
@@ -115,7 +117,7 @@ def _imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
                 inner = top and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and not guard
                 yield from walk(child, inner)
 
-    yield from walk(tree, True)
+    return list(walk(ast.parse(path.read_text()), True))
 
 
 def _own(path: Path) -> str:
@@ -131,7 +133,7 @@ def _faults(path: Path) -> Iterator[str]:
     relative = path.relative_to(ROOT).as_posix()
     if own != "__init__" and _layer(own) < 0:
         yield f"{own} has no layer: put it into the table"
-    for module, top in _imports(ast.parse(path.read_text())):
+    for module, top in _imports(path):
         package = module.partition(".")[0]
         if package in HEAVY and top and not relative.startswith(HEAVY_MODULES):
             yield f"{relative} imports {module} at its top"
@@ -150,6 +152,7 @@ def _faults(path: Path) -> Iterator[str]:
             yield f"{relative} imports {module}"
 
 
+@functools.cache
 def _is_heavy(module: str) -> bool:
     place = module.removeprefix("burler.").replace(".", "/") + "/"
     return any(place.startswith(one.removesuffix(".py").rstrip("/") + "/") for one in HEAVY_MODULES)
@@ -175,7 +178,7 @@ def _faults_inside(package: str) -> Iterator[str]:
     for path in sorted((ROOT / package).rglob("*.py")):
         relative = path.relative_to(ROOT).as_posix()
         own = layers.get(path.relative_to(ROOT / package).parts[0].removesuffix(".py"), 0)
-        for module, _top in _imports(ast.parse(path.read_text())):
+        for module, _top in _imports(path):
             first, second, *parts = (*module.split("."), "", "")
             if (first, second) != ("burler", package) or not parts[0] or relative == f"{package}/__init__.py":
                 continue
@@ -199,7 +202,7 @@ def _circles() -> list[frozenset[str]]:
     graph: dict[str, set[str]] = {}
     for own, path in known.items():
         graph[own] = set()
-        for imported, _top in _imports(ast.parse(path.read_text())):
+        for imported, _top in _imports(path):
             module = imported
             while module and module not in known:
                 module = module.rpartition(".")[0]
@@ -233,7 +236,7 @@ def test_circles_only_shrink():
 
 def test_the_engine_knows_no_tap():
     """It runs an ``App``, in which nothing can be declared any more; who has a ``Tap`` seals it first."""
-    engine = {path: _imports(ast.parse(path.read_text())) for path in MODULES if "engine" in path.parts}
+    engine = {path: _imports(path) for path in MODULES if "engine" in path.parts}
     named = [(path.name, name) for path, imports in engine.items() for name, _top in imports]
     assert [one for one in named if one[1].partition(".")[2] in ("declare.tap", "appref")] == []
 
