@@ -29,7 +29,7 @@ from burler.config.secrets import hide
 from burler.context import StreamRun, running
 from burler.errors import DeclarationError
 from burler.extras import require
-from burler.files.contents import Table, columnar_batches, named, table_of
+from burler.files.contents import Table, columnar_batches, named, numbered, table_of
 from burler.formats import FormatError
 from burler.formats.compression import Decompressed
 from burler.formats.csv_read import CsvReader
@@ -417,21 +417,19 @@ def _pages(files: BatchFiles, file: SourceFile, table: Table, warned: set[str]) 
     Raises:
         FileError: it is broken; rows before the place were given.
     """
-    name, is_columns, before = shown_url(file.url), files.format in CODECS, 0
+    name, is_columns = shown_url(file.url), files.format in CODECS
     with _opened(files, file.url) as (stored, _):
         source: Any = stored
-        if not is_columns or files.compression is not None or not stored.seekable():
+        if not is_columns or files.compression is not None:
             source = Decompressed(stored, files.compression, limit_bytes=_MOST_UNPACKED_BYTES)
         if is_columns:
-            for batch in columnar_batches(source, files.format, name, table, warned):
-                yield from_file(batch, Origin(name, before))
-                before += batch.num_rows
-            return
-        before = int(files.format_options.get("header", False))
-        text = _csv(files, file, source, table) if files.format == "csv" else json_lines(source, allow_nan=True)
-        for lines, count in text:
-            yield JsonPage(lines, (), Origin(name, before))
-            before += count
+            pages: Iterator[Any] = columnar_batches(source, files.format, name, table, warned)
+        else:
+            text = _csv(files, file, source, table) if files.format == "csv" else json_lines(source, allow_nan=True)
+            pages = (JsonPage(lines, ()) for lines, _ in text)
+        header = int(files.format_options.get("header", False))
+        for page, before in numbered(pages):
+            yield from_file(page, Origin(name, header + before))
 
 
 def _csv(files: BatchFiles, file: SourceFile, opened: Decompressed, table: Table) -> Iterator[tuple[bytes, int]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -146,13 +146,18 @@ class Contents:
             csv = options.csv or Csv(delimiter="\t" if kind == "tsv" else ",")
             pages = _csv_batches(source, csv, table, options.max_line_bytes)
             header = int(csv.header is True)
-        before = 0
-        for page in pages:
-            count = page.data.count(b"\n") if isinstance(page, JsonPage) else page.num_rows  # of a document no matter
+        for page, before in numbered(pages):
             if options.add:
                 page = _added(options.add, page, label, file.modified_at, before)
             yield from_file(page, Origin(name, header + before))
-            before += count
+
+
+def numbered(pages: Iterable[Any]) -> Iterator[tuple[Any, int]]:
+    """Pages of a file, each with how many rows are before it."""
+    before = 0
+    for page in pages:
+        yield page, before
+        before += page.data.count(b"\n") if isinstance(page, JsonPage) else page.num_rows  # of a document no matter
 
 
 @contextmanager

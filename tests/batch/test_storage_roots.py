@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from stored_files import NAME, OTHER
+from stored_files import NAME
 
 from burler.batch import prune, read
 from burler.errors import BatchError, ConfigError, MissingExtra
@@ -203,38 +203,3 @@ def test_an_option_that_the_store_does_not_know_has_the_name_that_its_user_knows
         prune("s3://bucket/x", older_than_seconds=1, options={"kee": 1})
     with pytest.raises(BatchError, match=r"'kee'.*\n  Are the URL and the storage options right\?"):
         rows_of("s3://bucket/x", {"kee": 1})
-
-
-# ---- a store that shows files while they are written ---------------------------------------------------------
-
-
-@pytest.fixture
-def memory():
-    import fsspec
-
-    store = fsspec.filesystem("memory")
-    store.makedirs("/plain", exist_ok=True)
-    yield lambda: {path: store.cat(path) for path in store.find("/plain")}
-    store.rm("/plain", recursive=True)
-
-
-def test_a_file_is_there_whole_or_not_at_all(memory):
-    storage = opened("memory://plain//x/", "crm-")
-    one, two = storage.new_file(NAME), storage.new_file(NAME)
-    one.write(b"one")
-    two.write(b"two")
-    assert memory() == {}
-    assert one.publish() == f"memory://plain/x/crm-{NAME}"
-    with pytest.raises(FileExistsError):
-        two.publish()
-    assert memory() == {f"/plain/x/crm-{NAME}": b"one"}
-    assert two.publish(OTHER) == f"memory://plain/x/crm-{OTHER}"
-    two.withdraw()
-    three = storage.new_file(NAME)
-    three.write(b"three")
-    three.discard()
-    assert len(memory()) == 1
-    one.withdraw()
-    assert memory() == {}
-    storage.new_file(NAME).discard()
-    assert memory() == {}

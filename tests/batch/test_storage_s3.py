@@ -3,7 +3,6 @@ when replies get lost: ``tests/storage``."""
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 from urllib.parse import parse_qs, urlsplit
@@ -68,21 +67,6 @@ def test_a_store_that_knows_no_if_none_match(s3_server, storage):
     with s3_server.failing(old_store), pytest.raises(FileExistsError):
         file.publish()
     assert s3_server.get(KEY) == bytes(10)
-
-
-def test_a_file_that_is_given_up_was_never_sent(s3_server, storage):
-    """Nor one that is dropped."""
-    file = storage.new_file(NAME)
-    file.write(bytes(BIG))
-    file.discard()
-    file.discard()
-    with pytest.raises(StorageError, match="published or discarded"):
-        file.write(b"x")
-    with pytest.raises(StorageError, match="published or discarded"):
-        file.publish()
-    storage.new_file(NAME).write(bytes(BIG))
-    gc.collect()
-    assert s3_server.uploads() == [] and s3_server.keys() == []
 
 
 def test_a_file_whose_message_did_not_go_out_is_withdrawn(s3_server, storage, caplog):
