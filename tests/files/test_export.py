@@ -266,8 +266,9 @@ def test_a_job_is_kept_in_a_state_that_is_out_before_the_wait(server, client, cl
     server[1].looks_needed = 10**9
     tap = tap_for(client, clock)
     with bind_stream(tap, "orders") as stream:
-        seen = []
-        clock.on_sleep = lambda count: seen.append((dict(stream.state), list(stream._call.channel.saved)))
+        seen, saved = [], []
+        stream._call.channel.save_bookmark = lambda _stream, value, given: saved.append(value)
+        clock.on_sleep = lambda count: seen.append((dict(stream.state), list(saved)))
         server[1].looks_needed, server[1].files = 2, {"a.csv": b"id\n1\n"}
         pages = list(asked(client, clock, stream=stream, keep_job=True, what="w"))
         assert seen[0] == ({"burler/exports": {"w": {"job": "job-1", "at": 1000}}}, [None]), "a STATE was due"
