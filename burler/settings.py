@@ -199,7 +199,9 @@ class Settings:
     )
     max_file_records: int | None = _setting(None, "Lake: a file is closed and committed at this many records.")
     max_file_age_seconds: float = _setting(60.0, "Lake: a file is closed and committed at this age, with its STATE.")
-    tap_id: str | None = _setting(None, "Lake: the folder of this tap; the tap's name by default.")
+    tap_id: str | None = _setting(
+        None, "Lake: the folder of this tap; the tap's name by default.", flag="ID", group="Where it goes"
+    )
     max_open_files: int = _setting(100, "Lake: beyond so many open files, one a stream, the oldest is closed.")
     max_open_bytes: int = _setting(
         1024 * 1024 * 1024,

@@ -6,7 +6,7 @@ import logging
 import os
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +29,7 @@ from burler.suggest import nearest
 
 if TYPE_CHECKING:
     from burler.batch.writer import BatchWriter
+    from burler.lake.state import StateKeeper
     from burler.lake.writing.writer import LakeWriter
 
 logger = logging.getLogger(__name__)
@@ -70,6 +71,9 @@ class Sink:
     def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
         """Call ``told`` with the whole state of each STATE whose line has been written."""
         self._told = told
+
+    def note_streams(self, streams: Collection[str]) -> None:
+        """The streams that the run reads, by their names in the state; before the first message."""
 
     def close(self, *, complete: bool) -> None:
         """The end. ``complete`` is False where an error ends the run: what can be kept is kept."""
@@ -125,6 +129,10 @@ class Forward(Sink):
     def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
         """See ``Sink.tell_states``: what comes first holds a STATE back until the one behind may have it."""
         self._sink.tell_states(told)
+
+    def note_streams(self, streams: Collection[str]) -> None:
+        """See ``Sink.note_streams``."""
+        self._sink.note_streams(streams)
 
     def close(self, *, complete: bool) -> None:
         """See ``Sink.close``."""
@@ -389,10 +397,15 @@ class LakeSink(_FileSink):
 
     _writer: LakeWriter
 
-    def __init__(self, writer: LakeWriter, states: Sink) -> None:
+    def __init__(self, writer: LakeWriter, states: Sink, keeper: StateKeeper | None = None) -> None:
         super().__init__(states)
-        self._writer = writer
+        self._writer, self._keeper = writer, keeper
         self._stopped = False
+
+    def note_streams(self, streams: Collection[str]) -> None:
+        """See ``Sink.note_streams``: who keeps the state in the lake hears of it."""
+        if self._keeper is not None:
+            self._keeper.runs(streams)
 
     def write(self, message: Message) -> None:
         """Take a message."""
@@ -420,12 +433,14 @@ def open_sink(
     tap_id: str,
     settings: Settings,
     state: dict[str, Any] | None = None,
+    keeper: StateKeeper | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Sink:
     """``stdout`` or ``lake:URL``.
 
     Args:
         state: the one that the run is given.
+        keeper: keeps each STATE in the lake, before it goes on.
         should_stop: whether the run is to end; it ends the wait for another writer's lock.
 
     Raises:
@@ -434,7 +449,7 @@ def open_sink(
     kind, _, rest = text.partition(":")
     if text == "stdout":
         return with_batches(stdout, settings, tap=tap_id, state=state)
-    if kind != "lake" or not rest:
+    if lake_of_sink(text) is None:
         mistyped = rest and (kind == "file" or nearest(kind, ("lake",)) is not None)
         near = f" Did you mean 'lake:{rest if mistyped else text}'?" if mistyped or "/" in text else ""
         if kind == "batch":
@@ -445,10 +460,17 @@ def open_sink(
     from burler.lake.writing.writer import LakeWriter
 
     states = with_touched(stdout, settings, state)
+
+    def keep(message: State) -> None:
+        if keeper is not None:
+            keeper.save(message.whole)
+        states.write(message)
+
     writer = LakeWriter(
-        open_store(rest, options=settings.lake_options),
+        open_store(rest, options=settings.lake_options) if keeper is None else keeper.state.store,
         tap_id,
-        emit_state=states.write,
+        emit_state=keep,
+        writer_id=None if keeper is None else keeper.writer_id,
         settings=roll_of(settings),
         compression=compression_of(settings),
         encoding=settings.lake_encoding,
@@ -456,7 +478,13 @@ def open_sink(
         tail=settings.tail,
         should_stop=should_stop,
     )
-    return LakeSink(writer, states)
+    return LakeSink(writer, states, keeper)
+
+
+def lake_of_sink(text: str) -> str | None:
+    """The lake that ``lake:URL`` names; None for another sink."""
+    kind, _, rest = text.partition(":")
+    return rest if kind == "lake" and rest else None
 
 
 def roll_of(settings: Settings) -> RollSettings:

@@ -27,15 +27,21 @@ class Option(click.Option):
 
     Args:
         section: the heading of ``--help`` under which it stands.
+        only_with_equals: its value may be left out, and stands behind a ``=`` else: the next word is none.
         shell_complete: what a shell offers for its value; by default what its metavar says (FILE: files).
     """
 
     def __init__(
-        self, *args: Any, section: str = OPTIONS, shell_complete: Completer | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        section: str = OPTIONS,
+        only_with_equals: bool = False,
+        shell_complete: Completer | None = None,
+        **kwargs: Any,
     ) -> None:
         complete = shell_complete or for_metavar(kwargs.get("metavar"))
         super().__init__(*args, shell_complete=complete, **kwargs)
-        self.section = section
+        self.section, self.only_with_equals = section, only_with_equals
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         """See click, which puts a default that is said in words into parentheses."""
@@ -88,6 +94,16 @@ class Command(click.Command):
         defaults = {"show_default": True, "help_option_names": _HELP_NAMES}
         kwargs["context_settings"] = {**defaults, **(kwargs.get("context_settings") or {})}
         super().__init__(*args, **kwargs)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See click, which takes the next word for an option's value even where that may be left out."""
+        whole = {
+            name: f"{name}={one.flag_value}"
+            for one in self.get_params(ctx)
+            if getattr(one, "only_with_equals", False) and isinstance(one, click.Option)
+            for name in one.opts
+        }
+        return super().parse_args(ctx, [whole.get(word, word) for word in args])
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
         """The options that ``--help`` shows, by their headings, in the order in which they were declared. Those without

@@ -56,7 +56,8 @@ def lake_text(lake: LakeInfo, *, with_files: bool) -> Iterator[str]:
 
 def _about(tap: TapInfo) -> str:
     status = tap.status.get("state") if isinstance(tap.status, dict) else tap.status
-    notes = (("owner", tap.owner), ("status", status))
+    state = None if tap.state is None else _moment(tap.state) if tap.state[:1].isdigit() else tap.state
+    notes = (("owner", tap.owner), ("status", status), ("state", state))
     told = ", ".join(f"{name}: {plain(str(value))}" for name, value in notes if value)
     return f"  ({told})" if told else ""
 

@@ -233,9 +233,24 @@ def _writer_options(given: dict[str, Any]) -> dict[str, Any]:
 def _writer(
     store: Store, tap_id: str, emit: Callable[[State], None], stopper: Stopper, wanted: dict[str, Any]
 ) -> LakeWriter:
+    """What commits; each STATE is kept in the lake, too, before it goes out."""
+    from burler.lake.state import LakeState, StateKeeper
     from burler.lake.writing.writer import LakeWriter
 
-    return LakeWriter(store, tap_id, emit_state=emit, should_stop=lambda: stopper.requested, **wanted)
+    keeper = StateKeeper(LakeState(store, tap_id))
+
+    def keep(message: State) -> None:
+        keeper.save(message.value)
+        emit(message)
+
+    return LakeWriter(
+        store,
+        tap_id,
+        emit_state=keep,
+        writer_id=keeper.writer_id,
+        should_stop=lambda: stopper.requested,
+        **wanted,
+    )
 
 
 def _wait_for_input(fd: int, stopper: Stopper) -> None:

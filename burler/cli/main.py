@@ -19,6 +19,7 @@ from burler.cli.new import new
 from burler.cli.options import CONFIG, FORMS, CommandWithSettings, run_options
 from burler.cli.options_export import export_options
 from burler.cli.spark_cli import spark
+from burler.cli.states import state
 from burler.cli.verify import verify
 
 
@@ -29,7 +30,7 @@ from burler.cli.verify import verify
 \b
 burler new tap-crm
 burler run tap_crm.py --config config.json | target-anything
-burler run tap_crm.py --config config.json --sink lake:./lake -o state.json
+burler run tap_crm.py --config config.json --sink lake:./lake
 burler export ./lake ./tables
 burler COMMAND --help
 """,
@@ -68,7 +69,7 @@ def run(app: str, **options: Any) -> int:
 
     \b
     burler run tap_crm.py --config config.json | target-anything
-    burler run tap_crm.py --config config.json --sink lake:./lake > state.jsonl
+    burler run tap_crm.py --config config.json --sink lake:./lake
     """
     from burler.appref import load_app
     from burler.cli import running
@@ -122,6 +123,7 @@ cli.add_command(infer)
 cli.add_command(lake)
 cli.add_command(new)
 cli.add_command(spark)
+cli.add_command(state)
 cli.add_command(verify)
 
 

@@ -16,6 +16,8 @@ from burler.cli.helping import Command as Helped
 from burler.cli.lakes_common import lake_options_in
 from burler.settings import Settings, default_text
 
+ALL = "*"
+"""``--full-refresh`` without streams."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMS = ("text", "json", "markdown", "meltano")
@@ -38,7 +40,20 @@ _OPTIONS = (
     option("-p", "--properties", section=READ, metavar="FILE", help="Legacy form of --catalog."),
     SELECT,
     option(
-        "-s", "--state", section=READ, metavar="FILE", help="Go on from it: a state, a STATE message, or STATE lines."
+        "-s",
+        "--state",
+        section=READ,
+        metavar="FILE",
+        help="Go on from it: a state, a STATE message, or STATE lines; without it, from what the lake has.",
+    ),
+    option(
+        "--full-refresh",
+        section=READ,
+        is_flag=False,
+        flag_value=ALL,
+        only_with_equals=True,
+        metavar="STREAMS",
+        help="Begin anew, whatever a state says: all streams, or --full-refresh=orders,items.",
     ),
     option(
         "--sink",

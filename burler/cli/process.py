@@ -306,4 +306,6 @@ def pretty(value: Any) -> bytes:
     """A value as indented JSON with a line end."""
     import msgspec
 
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+    from burler.singer.messages import encode
+
+    return msgspec.json.format(encode(value), indent=2) + b"\n"

@@ -11,6 +11,7 @@ from typing import Any
 
 from burler import hangups
 from burler.cli import common, process
+from burler.cli.beginning import beginning
 from burler.cli.flags import remarks, with_flags
 from burler.cli.lakes_common import read_lake_options
 from burler.cli.landing import landing_of
@@ -72,7 +73,8 @@ class Asked:
 
     ``report``: the file for the report of the run. ``test``: "records" for a few rows of each stream, "schema" for
     SCHEMA messages alone. ``limit``: rows of each stream. ``lake``: where rows land on their way to
-    tables. ``lake_options``: JSON, or a file that holds it.
+    tables. ``full_refresh``: streams to begin anew with
+    commas between them, or ``*``. ``lake_options``: JSON, or a file that holds it.
     ``flags``: settings, with their values or text; they win.
     """
 
@@ -80,6 +82,7 @@ class Asked:
     catalog: str | None = None
     properties: str | None = None
     state: str | None = None
+    full_refresh: str | None = None
     select: str | None = None
     sink: str = "stdout"
     lake: str | None = None
@@ -152,20 +155,32 @@ def run_command(load_app: Callable[[], App], **options: Any) -> int:
     with ending.watching() as watched, process.own_stdout() as writer:
         app = load_app()
         watched.hear(RunBegan(app.name))
-        session, settings = open_session(app, app.load_config(asked.config))
+        loaded = app.load_config(asked.config)
+        session, settings = open_session(app, loaded)
         settings = _of_this_run(app, settings, asked)
         stopper = _stopper(writer)
         hangups.release(stopper.hang_up if settings.tail else None)
         wanted = common.read_catalog(asked.catalog, asked.properties)
-        start = common.read_state(asked.state, merge=settings.state_scope == "touched")
+        sink = asked.sink if landing is None else landing.sink
+        begun = beginning(
+            app,
+            settings,
+            sink=sink,
+            given=common.read_state(asked.state, merge=settings.state_scope == "touched"),
+            refresh=asked.full_refresh,
+            looks=asked.look is not None,
+            config=session.config,
+            given_config=loaded.config,
+        )
         stdout = StdoutSink(writer, common.state_file(asked.out_file) if asked.out_file is not None else None)
         tap_id = settings.tap_id or app.name
         target = open_sink(
-            asked.sink if landing is None else landing.sink,
+            sink,
             stdout,
             tap_id=tap_id,
             settings=settings,
-            state=start,
+            state=begun.given,
+            keeper=begun.keeper,
             should_stop=lambda: stopper.requested,
         )
         with calm_collector(_OBJECTS_TO_COLLECT), ending.showing(settings, tap_id=tap_id):
@@ -174,7 +189,7 @@ def run_command(load_app: Callable[[], App], **options: Any) -> int:
                 settings,
                 target,
                 catalog=wanted,
-                state=start,
+                state=begun.start,
                 select=asked.select,
                 stopper=stopper,
                 limit=asked.rows,

@@ -65,6 +65,11 @@ class ConfigForm:
         return schemas.secret_paths(self.json_schema())
 
     @property
+    def tuning_paths(self) -> frozenset[Path]:
+        """The keys that are marked as tuning, spelled as ``secret_paths``."""
+        return schemas.tuning_paths(self.json_schema())
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """The top-level keys that the form names."""
         schema = self.json_schema()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,7 +16,7 @@ Schema = Mapping[str, Any]
 ANY = "*"  # in a path: any key of an open object, any place in a list
 _OTHERS = {
     "$schema", "$id", "id", "$comment", "$ref", "type", "format", "title", "description", "readOnly", "writeOnly",
-    "deprecated", "secret", "contentEncoding", "contentMediaType", "required", "dependentRequired", "minimum",
+    "deprecated", "secret", "tuning", "contentEncoding", "contentMediaType", "required", "dependentRequired", "minimum",
     "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "minItems",
     "maxItems", "uniqueItems", "minContains", "maxContains", "minProperties", "maxProperties",
 }  # fmt: skip
@@ -157,15 +157,24 @@ def allows_null(root: Schema, schema: Any) -> bool:
 
 
 def secret_paths(root: Schema) -> frozenset[Path]:
-    """The paths of what is marked ``secret: true``, ``writeOnly: true`` or ``format: password``; ``*`` stands for
-    any place in a list and any key of an open object."""
+    """The paths of what is marked ``secret: true``, ``writeOnly: true`` or ``format: password``."""
+    return marked_paths(root, is_secret)
+
+
+def tuning_paths(root: Schema) -> frozenset[Path]:
+    """The paths of what is marked ``tuning: true``: it says how a source is read, not what."""
+    return marked_paths(root, lambda schema: schema.get("tuning") is True)
+
+
+def marked_paths(root: Schema, is_marked: Callable[[Schema], bool]) -> frozenset[Path]:
+    """The paths of what a schema marks; ``*`` stands for any place in a list and any key of an open object."""
     found: set[Path] = set()
 
     def walk(schema: Any, path: Path, above: tuple[int, ...]) -> None:
         if not isinstance(schema, Mapping) or id(schema) in above:
             return
         above = (*above, id(schema))
-        if path and is_secret(schema):
+        if path and is_marked(schema):
             found.add(path)
             return
         if "$ref" in schema:

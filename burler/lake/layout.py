@@ -4,6 +4,8 @@ All paths are relative to the lake, with ``/`` between components::
 
     raw/singerlake.json
     raw/<tap_id>/catalogue.json
+    raw/<tap_id>/state.json
+    raw/<tap_id>/state.previous.json
     raw/<tap_id>/<stream>/manifest.json
     raw/<tap_id>/<stream>/<schema hash>/<stream>-<first>-<last>[-<n>].singer.gz
     raw/<tap_id>/<stream>/<schema hash>/singerlake.lock
@@ -24,7 +26,10 @@ ROOT = "raw"
 MAX_COMPONENT_BYTES = 200
 _CUT_TO_BYTES = 150
 _KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
-_RESERVED = frozenset({"catalogue.json", "catalog.json", "manifest.json", "singerlake.json", "singerlake.lock"})
+STATE, PREVIOUS_STATE = "state.json", "state.previous.json"
+_RESERVED = frozenset(
+    {"catalogue.json", "catalog.json", "manifest.json", "singerlake.json", "singerlake.lock", STATE, PREVIOUS_STATE}
+)
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?\Z", re.IGNORECASE | re.ASCII | re.DOTALL)
 _FILE_NAME = re.compile(
     r"(?P<stream>.+)-(?P<first>\d{8}T\d{6}Z)-(?P<last>\d{8}T\d{6}Z)(?:-(?P<n>\d{1,9}))?"
@@ -96,6 +101,16 @@ def lock_path(tap_id: str, stream: str, digest: str) -> str:
 def catalogue_path(tap_id: str) -> str:
     """``raw/<tap_id>/catalogue.json``."""
     return f"{tap_folder(tap_id)}/catalogue.json"
+
+
+def state_path(tap_id: str) -> str:
+    """``raw/<tap_id>/state.json``."""
+    return f"{tap_folder(tap_id)}/{STATE}"
+
+
+def previous_state_path(tap_id: str) -> str:
+    """``raw/<tap_id>/state.previous.json``."""
+    return f"{tap_folder(tap_id)}/{PREVIOUS_STATE}"
 
 
 def singerlake_path() -> str:

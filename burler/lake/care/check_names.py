@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from burler.errors import BurlerError, LakeError
+from burler.errors import BurlerError, LakeError, StateError
 from burler.lake import catalogue, layout
 from burler.lake.care.findings import Finding, finding
 from burler.lake.care.listed import LakeListing
 from burler.lake.care.locks import guarded
 from burler.lake.care.places import Place
+from burler.lake.state import StoredState
 from burler.localfile import TEMPORARY
 from burler.storage.base import Store, StoredFile
 
 LEFTOVER_SECONDS = 86_400.0
 """A hidden file that did not change for so long is no file that is being written."""
+_NO_STATE = (
+    f"Put back the one before it ({layout.PREVIOUS_STATE}) with burler state set; burler state reset begins anew."
+)
 
 
 def look(store: Store, listing: LakeListing, wanted: Sequence[Place], *, whole: bool, now: float) -> Iterator[Finding]:
@@ -30,6 +34,7 @@ def look(store: Store, listing: LakeListing, wanted: Sequence[Place], *, whole: 
         yield from _twins(tap_folder, names)
         for name in ("catalogue.json", "catalog.json"):
             yield from _readable(store, f"{tap_folder}/{name}", "is the tap's catalogue")
+        yield from _states(store, tap_folder)
     yield from leftovers(store, listing.elsewhere, now)
 
 
@@ -49,6 +54,18 @@ def _twins(folder: str, names: list[str]) -> Iterator[Finding]:
         twin = seen.setdefault(name.lower(), name)
         if twin != name:
             yield finding("twins", f"{folder}/{name}", f"differs from {twin} only in upper and lower case")
+
+
+def _states(store: Store, tap_folder: str) -> Iterator[Finding]:
+    """What can't be read of the tap's state, and of the one before it."""
+    for name, cure in ((layout.STATE, _NO_STATE), (layout.PREVIOUS_STATE, "Remove it: it can be spared.")):
+        path = f"{tap_folder}/{name}"
+        blob = store.read(path)
+        try:
+            if blob is not None:
+                StoredState.from_bytes(blob.data, store.locate(path))
+        except StateError:
+            yield finding("json", path, "is the tap's state, and can't be used", cure)
 
 
 def _readable(store: Store, path: str, what: str) -> Iterator[Finding]:

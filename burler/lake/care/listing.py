@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from burler import times
-from burler.errors import LakeError
+from burler.errors import LakeError, StateError
 from burler.lake import catalogue
 from burler.lake.care.places import Place, places, read_snapshot
-from burler.lake.layout import parse_file_name
+from burler.lake.layout import STATE, parse_file_name
 from burler.lake.manifests import replaced
 from burler.lake.snapshot import DataFile, Snapshot
+from burler.lake.state import StoredState
 from burler.storage.base import Store
 
 
@@ -75,7 +76,8 @@ class StreamInfo(Totals):
 
 @dataclass(frozen=True, slots=True)
 class TapInfo:
-    """One tap, with what ``singerlake.json`` says of it (``status`` is an object, or None)."""
+    """One tap, with what ``singerlake.json`` says of it (``status`` is an object, or None). ``state``: when the state
+    was written that its next run goes on from; None if there is none, ``unreadable`` if it is broken."""
 
     tap_id: str
     owner: str | None
@@ -83,6 +85,7 @@ class TapInfo:
     documentation: str | None
     status: Any
     streams: tuple[StreamInfo, ...]
+    state: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +111,31 @@ def ls(store: Store, *, taps: Sequence[str] | None = None, streams: Sequence[str
     notes = lake.get("taps")
     notes = notes if isinstance(notes, dict) else {}
     by_tap: dict[str, list[StreamInfo]] = {}
+    folders: dict[str, str] = {}
     for place in places(store, taps=taps, streams=streams):
         found = _stream(store, place)
         if found is not None:
             by_tap.setdefault(place.tap_id, []).append(found)
-    return LakeInfo(store.url, tuple(_tap(tap, notes.get(tap), found) for tap, found in by_tap.items()), problem)
+            folders[place.tap_id] = place.folder.rpartition("/")[0]
+    found_taps = (
+        _tap(tap, notes.get(tap), found, _state_written(store, folders[tap])) for tap, found in by_tap.items()
+    )
+    return LakeInfo(store.url, tuple(found_taps), problem)
 
 
-def _tap(tap_id: str, notes: Any, streams: list[StreamInfo]) -> TapInfo:
+def _state_written(store: Store, tap_folder: str) -> str | None:
+    path = f"{tap_folder}/{STATE}"
+    blob = store.read(path)
+    try:
+        return None if blob is None else StoredState.from_bytes(blob.data, store.locate(path)).written
+    except StateError:
+        return "unreadable"
+
+
+def _tap(tap_id: str, notes: Any, streams: list[StreamInfo], state: str | None) -> TapInfo:
     notes = notes if isinstance(notes, dict) else {}
     owner, description, documentation = (text_of(notes, key) for key in ("owner", "description", "documentation"))
-    return TapInfo(tap_id, owner, description, documentation, notes.get("status"), tuple(streams))
+    return TapInfo(tap_id, owner, description, documentation, notes.get("status"), tuple(streams), state)
 
 
 def text_of(notes: dict[str, Any], key: str) -> str | None:
