@@ -29,7 +29,7 @@ from burler.suggest import nearest
 
 if TYPE_CHECKING:
     from burler.batch.writer import BatchWriter
-    from burler.lake.state import StateKeeper
+    from burler.lake.writing.state import StateKeeper
     from burler.lake.writing.writer import LakeWriter
 
 logger = logging.getLogger(__name__)

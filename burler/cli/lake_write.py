@@ -234,7 +234,7 @@ def _writer(
     store: Store, tap_id: str, emit: Callable[[State], None], stopper: Stopper, wanted: dict[str, Any]
 ) -> LakeWriter:
     """What commits; each STATE is kept in the lake, too, before it goes out."""
-    from burler.lake.state import LakeState, StateKeeper
+    from burler.lake.writing.state import LakeState, StateKeeper
     from burler.lake.writing.writer import LakeWriter
 
     keeper = StateKeeper(LakeState(store, tap_id))

@@ -38,6 +38,7 @@ from burler.lake.store import open_store, probe
 from burler.lake.writing.ingest import ingest
 from burler.lake.writing.parallel import LakeDriver
 from burler.lake.writing.parts import PartWriter, WrittenFile
+from burler.lake.writing.state import LakeState, StateKeeper, StoredState
 from burler.lake.writing.writer import LakeWriter
 from burler.storage.base import Store, StoredFile
 
@@ -47,14 +48,17 @@ __all__ = [
     "FileStats",
     "LakeDriver",
     "LakeReading",
+    "LakeState",
     "LakeWriter",
     "LockSettings",
     "Page",
     "PartWriter",
     "RollSettings",
     "Snapshot",
+    "StateKeeper",
     "Store",
     "StoredFile",
+    "StoredState",
     "WrittenFile",
     "ingest",
     "load",

@@ -39,6 +39,7 @@ GUIDES = {
     "new": "new.md",
     "run": "running.md",
     "spark": "spark.md",
+    "state": "lake-state.md",
     "spark init-pipeline": "spark-streaming.md",
     "verify": "verify.md",
 }

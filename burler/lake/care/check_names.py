@@ -10,7 +10,7 @@ from burler.lake.care.findings import Finding, finding
 from burler.lake.care.listed import LakeListing
 from burler.lake.care.locks import guarded
 from burler.lake.care.places import Place
-from burler.lake.state import StoredState
+from burler.lake.writing.state import StoredState
 from burler.localfile import TEMPORARY
 from burler.storage.base import Store, StoredFile
 

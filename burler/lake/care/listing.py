@@ -13,7 +13,7 @@ from burler.lake.care.places import Place, places, read_snapshot
 from burler.lake.layout import STATE, parse_file_name
 from burler.lake.manifests import replaced
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.lake.state import StoredState
+from burler.lake.writing.state import StoredState
 from burler.storage.base import Store
 
 

@@ -14,7 +14,7 @@ from burler.lake.absent import not_there
 from burler.lake.care.locks import LOCK, holder_lives
 from burler.lake.locking.lock_file import LockFile
 from burler.lake.manifests.whole_names import WholeNames
-from burler.lake.state import LakeState, StoredState
+from burler.lake.writing.state import LakeState, StoredState
 from burler.storage.base import Store
 
 _TTL_SECONDS = 300.0

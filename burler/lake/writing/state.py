@@ -155,7 +155,7 @@ class LakeState:
             if there is not None and (new.value, new.config) == (there.value, there.config):
                 done[:] = [there]
                 return None
-            if data is not None and previous:
+            if there is not None and previous:
                 swap(self.store, layout.previous_state_path(self.tap_id), lambda *_: data, clock=self._clock)
             done[:] = [replace(new, writer_id=writer_id, written=times.format_time(self._clock.now()))]
             return done[0].to_bytes()
