@@ -11,23 +11,29 @@ Each part is a generator that yields calls; a protocol is one of each kind:
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lake_model_world import ANY, OK, Acked, Commit, Enter, Leave, Lock, Read, Stale, Write
 
 Calls = Generator[Any, Any, Any]
-MANIFEST = "manifest"
+MANIFEST, STATE = "manifest", "state"
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a writer does with lock and manifest; ``data``: it also makes its data files as calls of their own."""
+    """What a writer does with lock and manifest; ``data``: it also makes its data files as calls of their own.
+
+    ``keep``: puts a file into the state of the lake, which it knows as it was when the run began; what it knows then,
+    or None (lost). ``keeps_first``: before the commit.
+    """
 
     acquire: Callable[[int, str], Calls]
     claim: Callable[[int, str, Lock, int], Calls]
     commit: Callable[[int, str, int, str], Calls]
     release: Callable[[int, str, Lock], Calls]
+    keep: Callable[[str, Any], Calls] | None = None
+    keeps_first: bool = False
 
     def writer(
         self, lock: str = "lock", *, commits: int = 1, data: bool = False, beats: bool = False
@@ -41,6 +47,7 @@ class Protocol:
 
 
 def _write(me: int, protocol: Protocol, lock: str, commits: int, data: bool, beats: bool) -> Calls:
+    known = () if protocol.keep is None else ((yield Read(STATE)) or ())
     held = yield from protocol.acquire(me, lock)
     ticket = yield Enter(lock)
     epoch = yield from protocol.claim(me, lock, held, ticket)
@@ -51,8 +58,14 @@ def _write(me: int, protocol: Protocol, lock: str, commits: int, data: bool, bea
             yield Write(file, "data", None)
         if beats:
             held = yield from renew(me, lock, held)
+        if protocol.keep is not None and protocol.keeps_first:
+            known = yield from protocol.keep(file, known)
         if held is None or not (yield from protocol.commit(me, lock, epoch, file)):
             epoch = None
+            break
+        if protocol.keep is not None and not protocol.keeps_first:
+            known = yield from protocol.keep(file, known)
+        if known is None:
             break
         yield Acked(file)
         done += 1
@@ -224,6 +237,31 @@ def commit_by_greatest_epoch(me: int, lock: str, epoch: int, file: str) -> Calls
             return True
 
 
+# ---- the state in the lake ----------------------------------------------------------------------------
+
+
+def keep_swap(file: str, known: Any) -> Calls:
+    """burler's: compare and swap, only while the state is as the run knows it, or as it has left it."""
+    wanted = tuple(sorted({*known, file}))
+    tried = False
+    while True:
+        there = yield Read(STATE)
+        if tried and there == wanted:
+            return wanted
+        if (there or ()) != known:
+            return None
+        tried = True
+        if (yield Write(STATE, wanted, there)) is OK:
+            return wanted
+
+
+def keep_blind(file: str, known: Any) -> Calls:
+    """Add to what was there when the run began, and write."""
+    wanted = tuple(sorted({*known, file}))
+    yield Write(STATE, wanted, ANY)
+    return wanted
+
+
 # ---- protocols ----------------------------------------------------------------------------------------
 
 SEED = Protocol(by_the_seed, no_claim, commit_blind, release_any)
@@ -233,5 +271,8 @@ TAKE_OVER_BLIND = Protocol(take_over, no_claim, commit_blind, release_own)
 TAKE_OVER_SWAP = Protocol(take_over, no_claim, commit_swap, release_own)
 EPOCH_IN_THE_LOCK = Protocol(take_over, epoch_of_the_lock, commit_by_greatest_epoch, release_own)
 REAL = Protocol(take_over, claim, commit_fenced, release_own)
+REAL_WITH_STATE = replace(REAL, keep=keep_swap)
+STATE_FIRST = replace(REAL_WITH_STATE, keeps_first=True)
+BLIND_STATE = replace(REAL, keep=keep_blind)
 REAL_BUT_NO_ID = Protocol(take_over, claim, commit_fenced_without_id, release_own)
 REAL_BUT_ANY_RELEASE = Protocol(take_over, claim, commit_fenced, release_any)

@@ -234,6 +234,8 @@ PROPERTIES = {
     "P5": "nobody removes the lock of another who lives",
     "P6": "no commit happens twice",
     "P7": "the manifest names no file that is not there",
+    "P8": "the state in the lake covers only what is committed",
+    "P9": "what a run has put into the state, no other run takes out",
 }
 
 
@@ -248,6 +250,12 @@ def _broken(world: World) -> Iterator[str]:
             yield "P2"
         if world.data and not set(manifest.files) <= there:
             yield "P7"
+    state = world.get("state")
+    if state is not None:
+        if not set(state) <= set(manifest.files):
+            yield "P8"
+        if not world.acked <= set(state):
+            yield "P9"
     newest: dict[str, int] = {}
     owners: dict[tuple[str, int], int] = {}
     for commit in world.log:

@@ -9,7 +9,7 @@ from unittest import mock
 
 from lake_stepping import NOON, TTL_SECONDS, Run, name_of
 
-from burler.lake import FileStats, LakeWriter, LockSettings
+from burler.lake import FileStats, LakeState, LakeWriter, LockSettings, StateKeeper
 from burler.singer.messages import Schema, State, format_time
 from support.internals import canonical, clocks, lake_locks, layout, manifest
 
@@ -107,18 +107,42 @@ def _no_thread(_locks: lake_locks.Locks) -> None:
     """Not a mock of mock's own making: each of thousands of runs would wait for it."""
 
 
-def whole_writer(*, variant: int = 0, commits: int = 1, tail: bool = False) -> Callable[[Run], str]:
+def _keeper(run: Run) -> tuple[StateKeeper, list[int]]:
+    """What keeps the state of a run, and the rows that the lake's state covers as it begins."""
+    state = LakeState(run, TAP, clock=run.clock)
+    begun = state.read()
+    start = {} if begun is None else begun.value
+    keeper = StateKeeper(state, begun=begun, start=start)
+    keeper.runs({STREAM})
+    return keeper, start["bookmarks"][STREAM]["rows"] if start else []
+
+
+def whole_writer(
+    *, variant: int = 0, commits: int = 1, tail: bool = False, keeps: bool = False
+) -> Callable[[Run], str]:
     """The same by the writer that taps use: with the tap's catalog, ``singerlake.json``, and files named by it.
 
     Its heartbeat is a thread, and left out.
+
+    Args:
+        keeps: each STATE is kept in the lake before it is acknowledged; it names all rows that it covers.
     """
     schema = Schema(STREAM, {"properties": {"id": {"type": "integer"}}, "v": variant})
 
     def work(run: Run) -> str:
+        keeper, before = _keeper(run) if keeps else (None, [])
+
+        def emit(state: State) -> None:
+            done = state.value["n"]
+            if keeper is not None:
+                own = [run.me * 10 + number for number in range(done + 1)]
+                keeper.save({"bookmarks": {STREAM: {"rows": before + own}}})
+            run.acked(_row(run, done))
+
         writer = LakeWriter(
             run,
             TAP,
-            emit_state=lambda state: run.acked(_row(run, state.value["n"])),
+            emit_state=emit,
             writer_id=name_of(run.me),
             compression=None,
             locks=SETTINGS,

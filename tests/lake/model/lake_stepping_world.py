@@ -82,7 +82,7 @@ class Shared(NamedTuple):
             yield "P1: two believe that they hold a lock"
         there = {path for path, _ in self.files}
         listed = {folder + name for folder, document in self.manifests() for name in document["files"]}
-        rows = b"".join(data for path, data in self.files if path in listed) if self.acked else b""
+        rows = b"".join(data for path, data in self.files if path in listed)
         if any(row not in rows for row in self.acked):
             yield "P2: an acknowledged row is lost"
         newest: dict[tuple[str, str], int] = {}
@@ -99,8 +99,19 @@ class Shared(NamedTuple):
             yield "P6: a commit was counted twice"
         if not listed <= there:
             yield "P7: a file is listed and not there"
+        yield from self._broken_state(rows)
         if self.torn:
             yield "P8: a manifest was no JSON"
+
+    def _broken_state(self, rows: bytes) -> Iterator[str]:
+        data = next((data for path, data in self.files if path.endswith("/state.json")), None)
+        if data is None:
+            return
+        said = {b'{"id":%d}' % number for number in json.loads(data)["value"]["bookmarks"]["s"]["rows"]}
+        if any(row not in rows for row in said):
+            yield "P9: the state is ahead of the data"
+        if not self.acked <= said:
+            yield "P10: an acknowledged row has left the state"
 
     def without(self, me: int) -> Shared | None:
         """When one more has died: the kernel drops what he held."""

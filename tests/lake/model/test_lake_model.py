@@ -51,6 +51,21 @@ SAFE = [
         UNAVOIDABLE,
         world=faulty(1),
     ),
+    Case("two writers that keep a state, anybody may be paused", (ways.REAL_WITH_STATE.writer(),) * 2, UNAVOIDABLE),
+    Case(
+        "two writers that keep a state, one dies, a fault of the store",
+        (ways.REAL_WITH_STATE.writer(),) * 2,
+        UNAVOIDABLE,
+        world=faulty(1),
+        deaths=1,
+    ),
+    Case(
+        "two schemas whose writers keep one state",
+        (ways.REAL_WITH_STATE.writer("a", commits=2), ways.REAL_WITH_STATE.writer("b")),
+        set(),
+        never,
+        deaths=1,
+    ),
     Case("two of one schema, one of another", (*(ways.REAL.writer("a"),) * 2, ways.REAL.writer("b")), UNAVOIDABLE),
     Case(
         "two schemas and a fault",
@@ -76,6 +91,8 @@ CAUGHT = [
     Case("an epoch kept in the lock", (ways.EPOCH_IN_THE_LOCK.writer(),) * 3, {"P1", "P4"}),
     Case("release whoever's it is", (ways.REAL_BUT_ANY_RELEASE.writer(),) * 2, {"P1", "P5"}),
     Case("commits without an id", (ways.REAL_BUT_NO_ID.writer(),) * 2, {"P1", "P6"}, world=faulty(1)),
+    Case("a state before its commit", (ways.STATE_FIRST.writer(),), {"P8"}),
+    Case("a blind state", (ways.BLIND_STATE.writer("a"), ways.BLIND_STATE.writer("b")), {"P9"}, never),
     Case(
         "a lock for each schema, one blind manifest",
         (ways.CREATE_ONLY.writer("a"), ways.CREATE_ONLY.writer("b")),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -17,6 +18,8 @@ from lake_search import Found, Search
 from lake_stepping import OK, Call, Run, Shared, writer
 from lake_stepping_work import whole_writer, writing
 
+from burler.lake import LakeWriter
+from burler.singer.messages import State
 from support.internals import manifest
 
 UNAVOIDABLE = {"P1: two believe that they hold a lock"}
@@ -161,16 +164,35 @@ def test_a_whole_writer_gives_up_its_lock_between_the_files_of_a_tail() -> None:
     assert any({key[1] for key in keys} == {"done"} and len(world.acked) == 3 for keys, world in found.ends)
 
 
+@SWITCHES
+def test_two_whole_writers_that_keep_a_state_in_every_schedule_of_few_switches(switches: int) -> None:
+    """The state is never ahead of the data. Who loses the swap stops before his next STATE."""
+    found = safe(search(whole_writer(keeps=True), whole_writer(keeps=True), bound=switches).all())
+    assert ends(found) == {"done", "LockLost"}
+    behind = [
+        world
+        for _, world in found.ends
+        if any(document["sequence"] > len(world.acked) for _, document in world.manifests())
+    ]
+    assert behind, "nobody lost the swap behind his commit"
+
+
+def test_a_whole_writer_that_keeps_a_state_with_a_fault_and_a_death() -> None:
+    found = safe(search(whole_writer(keeps=True, commits=2), faults=1, deaths=1).all())
+    assert {"done", "dead", "OutcomeUnknown", "StorageError"} <= ends(found)
+
+
 @SEEDS
 def test_whole_writers_deep_at_random(seed: int) -> None:
     """Three of them, of two schemas, with three faults and a death."""
-    works = (whole_writer(commits=2), whole_writer(commits=2), whole_writer(variant=1, tail=True, commits=2))
-    deep = search(*works, waits=3, faults=3, deaths=1)
-    found, chance = Found(), random.Random(seed)
-    for _ in range(25):
-        deep.walk(chance, found)
-    safe(found)
-    assert found.states > 25 * 20
+    for keeps in (False, True):
+        whole = partial(whole_writer, commits=2, keeps=keeps)
+        deep = search(whole(), whole(), whole(variant=1, tail=True), waits=3, faults=3, deaths=1)
+        found, chance = Found(), random.Random(seed)
+        for _ in range(25):
+            deep.walk(chance, found)
+        safe(found)
+        assert found.states > 25 * 20
 
 
 @SEEDS
@@ -200,6 +222,18 @@ def test_a_store_that_ignores_conditions_is_caught() -> None:
     with mock.patch.object(Call, "landed", ignoring):
         found = search(writing(), writing(variant=1)).all()
     assert "P2: an acknowledged row is lost" in found.broken
+
+
+def test_a_state_that_is_kept_before_its_commit_is_caught() -> None:
+    state = LakeWriter.state
+
+    def at_once(writer: LakeWriter, message: State) -> None:
+        writer._emit_state(message)
+        state(writer, message)
+
+    with mock.patch.object(LakeWriter, "state", at_once):
+        found = search(whole_writer(keeps=True)).all()
+    assert "P9: the state is ahead of the data" in found.broken
 
 
 def test_a_store_whose_create_is_not_exclusive_is_caught() -> None:
