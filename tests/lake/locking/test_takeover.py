@@ -194,7 +194,7 @@ def test_a_burler_tap_that_is_told_to_stop_in_a_wait_keeps_what_came_before(tmp_
     (file,) = tmp_path.glob("lake/raw/*/orders/*/*.gz")
     file.with_name("singerlake.lock").write_text('{"writer-id":"somebody"}')
     with (tmp_path / "said").open("wb") as said:
-        waiting = subprocess.Popen(run, cwd=tmp_path, stdout=subprocess.PIPE, stderr=said)
+        waiting = subprocess.Popen([*run, "--full-refresh"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=said)
     try:
         until(lambda: b"waiting for the lock of somebody" in (tmp_path / "said").read_bytes())
         waiting.send_signal(signal.SIGTERM)
