@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 DEMO = Path("demo")
 MARK = DEMO / "made-by-the-demo.txt"
-LAKE, TABLES, STATE, COPY = DEMO / "lake", DEMO / "tables", DEMO / "state.json", DEMO / "repo.git"
+LAKE, TABLES, COPY = DEMO / "lake", DEMO / "tables", DEMO / "repo.git"
 WIDTH = 150
 ENVIRONMENT = {**os.environ, "BURLER_LOG_LEVEL": os.environ.get("BURLER_LOG_LEVEL", "WARNING")}
 
@@ -40,9 +40,9 @@ def burler(*arguments: str) -> None:
     sys.stdout.flush()
 
 
-def run_tap(*more: str) -> None:
+def run_tap() -> None:
     """Run the tap into the lake; of its log only what each stream moved is shown, and no STATE line."""
-    arguments = ["run", shown(HERE / "tap_git"), "--sink", f"lake:{LAKE}", "--out-file", str(STATE), *more]
+    arguments = ["run", shown(HERE / "tap_git"), "--sink", f"lake:{LAKE}"]
     sys.stdout.write(f"$ burler {' '.join(arguments)}\n")
     sys.stdout.flush()
     environment = {**ENVIRONMENT, "BURLER_LOG_LEVEL": "INFO"}
@@ -130,9 +130,9 @@ def main() -> None:
     run_tap()
     say("3. The lake becomes Delta tables, on Spark")
     burler("export", str(LAKE), str(TABLES))
-    say("4. One commit is added to the copy, and the tap runs again from its saved state")
+    say("4. One commit is added to the copy, and the tap runs again: it goes on from what the lake has")
     sys.stdout.write(f"new commit: {add_commit()}\n")
-    run_tap("--state", str(STATE))
+    run_tap()
     say("5. Export again: only what is new is read (refs and authors are full tables: they come whole)")
     burler("export", str(LAKE), str(TABLES))
     say("6. An answer from Spark SQL")
@@ -145,7 +145,7 @@ def main() -> None:
         (f"{python} -m burler lake ls {LAKE}", "what is in the lake; 'lake check' proves that it is whole"),
         (f"{python} -m burler lake docs {LAKE} {DEMO}/site", "pages about the lake; open index.html in a browser"),
         (f"{TABLES}/tap-git/*", "the tables: Delta, for Spark, DuckDB, pandas"),
-        (f"{STATE}", "the state of the tap"),
+        (f"{python} -m burler state show {LAKE}", "where its next run begins"),
         (
             f"TAP_GIT_REPO={source} {python} -m burler run {shown(HERE / 'tap_git')} --limit 3",
             "the messages themselves, whole",
