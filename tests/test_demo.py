@@ -34,7 +34,7 @@ def test_demo_from_history_to_an_answer(tmp_path):
     first, second = re.findall(r"tap-git/commits +(\d+) read +(\d+) written", shown)
     assert first == ("5", "5") and second[0] == "1"
     assert re.search(r"\|2023-11\| +Bo\| +2\|", shown), shown
-    state = json.loads((tmp_path / "demo" / "state.json").read_text())
+    state = json.loads((tmp_path / "demo" / "lake/raw/tap-git/state.json").read_text())["value"]
     assert git("rev-parse", "HEAD") in state["bookmarks"]["commits"]["stream_state"]["tips"]
     assert git("for-each-ref").count("burler-demo") == 0  # the repository itself is only read
 
