@@ -291,18 +291,29 @@ class Pull:
             return
         if level.stream is not None:
             source = zip(repeat(level.stream), source, strict=False)
+        if self._one_by_one and not level.ready:
+            source = self._for_a_moment(source)
         while limit > 0:
-            step = 1 if self._one_by_one and not level.ready else min(limit, level.step)
+            step = min(limit, level.step)
             before = self._buffer.count()
             self._context.run(self._page.extend, islice(source, step))
             if self._buffer.count() - before < step:
-                self._come_to_an_end(level)
+                if not self._is_enough or level.paused:
+                    self._come_to_an_end(level)
                 return
             if self._buffer.is_cutting or self._is_time():
                 return
             limit -= step
             level.step = min(level.step * 2, _STEP_ROWS)
             if not self._looks and self._ends_with_much(level, step):
+                return
+
+    def _for_a_moment(self, rows: Iterator[Any]) -> Iterator[Any]:
+        """Rows that may trickle, until they took a moment: then user code does not go on."""
+        for row in rows:
+            yield row
+            if time.monotonic() >= self._until:
+                self._is_enough = True
                 return
 
     def _come_to_an_end(self, level: _Level) -> None:
