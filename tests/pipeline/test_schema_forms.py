@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, event, given, settings
 
 import burler
 from burler.testing import run_tap
-from support.shaping import fast, slow
+from support.shaping import dotted, fast, slow
 from support.strategies import as_list, cases
 
 UTC = dt.UTC
@@ -559,13 +559,6 @@ def compare(given_value, out, path, lost, off=frozenset()):
             compare(one, other, (*path, None), lost)
     else:
         assert same_worth(given_value, out), (given_value, out)
-
-
-def dotted(path):
-    text = ""
-    for part in path:
-        text += "[]" if part is None else f".{part}" if text else part
-    return text
 
 
 def same_worth(value, out):

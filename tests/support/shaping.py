@@ -76,9 +76,13 @@ def dropped_by(shaper):
     """In how many objects each field was that the schema does not know, by its dotted path: ``a.b[].c``."""
     found = {}
     for field in shaper.unknown.fields:
-        name = "".join("[]" if part is None else f".{part}" for part in field.path).removeprefix(".")
+        name = dotted(field.path)
         found[name] = found.get(name, 0) + field.count
     return {**found, "(further fields)": shaper.unknown.further} if shaper.unknown.further else found
+
+
+def dotted(path):
+    return "".join("[]" if part is None else f".{part}" for part in path).removeprefix(".")
 
 
 def no_constant(text):
