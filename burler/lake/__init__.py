@@ -4,14 +4,14 @@ What to open for what:
 
     layout, canonical, farmhash  where things lie; the SCHEMA line and its hash
     store                        the store of a URL (what stores promise: ``burler.storage``)
-    datafile, head               the bytes of a data file; its line 1
+    datafile                     the bytes of a data file; its line 1
     manifests/, snapshot, swap   what counts: claims and commits; as a reader sees it; compare-and-swap
+    lake                         ``Lake``: which taps and streams there are, their names, what manifests say
     catalogue                    ``catalogue.json`` and ``singerlake.json``
     clean, measure               whether plain JSON readers read records right; what a manifest says of a file
     locking/                     who writes
     writing/, reading/, replay/  messages into files; rows of a stream; the lake as a tap
     care/, site/                 ``ls``, ``check``, ``compact``, ``vacuum`` and others; the static site
-    absent                       what is said of a tap or stream that is not there
 
 Usable without the rest of burler::
 
@@ -28,10 +28,9 @@ from __future__ import annotations
 from burler.batch.rolling import RollSettings
 from burler.lake.catalogue import read_catalogue, read_singerlake
 from burler.lake.clean import CleanCheck
-from burler.lake.datafile import read_lines
-from burler.lake.head import schema_message
+from burler.lake.datafile import read_lines, schema_message
+from burler.lake.lake import load, streams
 from burler.lake.locking.lock import LockSettings
-from burler.lake.manifests.manifest import load, streams
 from burler.lake.reading.pages import LakeReading, Page, read
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.store import open_store, probe

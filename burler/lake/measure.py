@@ -11,8 +11,7 @@ import msgspec
 from burler import times
 from burler.errors import LakeError
 from burler.lake.clean import CleanCheck
-from burler.lake.datafile import CURE_DAMAGED, read_blocks
-from burler.lake.head import head_of
+from burler.lake.datafile import CURE_DAMAGED, head_of, read_blocks
 from burler.lake.layout import parse_file_name
 from burler.lake.snapshot import FileStats
 from burler.singer.lines import MessageHead, decode_head, decode_outermost

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import BurlerError, ExportError, UsageError
 from burler.lake import layout
+from burler.lake.lake import Lake
 from burler.lake.store import open_store
 from burler.spark import batches_in
 from burler.spark.export_options import ExportOptions, checked
 from burler.spark.export_run import StreamResult, StreamRun
 from burler.spark.export_staging import Staging, staging
 from burler.spark.formats.opening import check_format, open_target, place_of
-from burler.spark.lakefiles import find_streams, load_stream
+from burler.spark.lakefiles import load_stream
 from burler.spark.session import session as start_session
 from burler.storage.base import Store
 
@@ -100,8 +101,8 @@ def export(
         exporter = _Exporter(spark, store, str(out), wanted, stage)
         results: list[StreamResult] = []
         chosen = None if batches_in.is_messages(lake) else taps
-        for tap_id, stream in find_streams(store, taps=chosen, streams=streams):
-            results.append(exporter.run(tap_id, stream))
+        for one in Lake(store).wanted(taps=chosen, streams=streams):
+            results.append(exporter.run(*one.names))
             if on_progress is not None:
                 on_progress(results[-1])
     _raise_failures([(result.stream, result.error) for result in results if result.error is not None])

@@ -6,16 +6,15 @@ listed once, and none of them counts as clean.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from burler.errors import LakeError, UsageError
-from burler.lake.absent import not_there
+from burler.errors import LakeError
 from burler.lake.datafile import read_blocks
-from burler.lake.manifests import manifest
+from burler.lake.lake import Lake
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.storage.base import Store
 
@@ -98,32 +97,13 @@ class LakeStream:
         return self.snapshot.continues if self.snapshot is not None else {}
 
 
-def find_streams(
-    store: Store, *, taps: Sequence[str] | None = None, streams: Sequence[str] | None = None
-) -> list[tuple[str, str]]:
-    """(tap id, stream name) of each stream of a lake, sorted; ``taps`` and ``streams`` narrow them.
-
-    Raises:
-        UsageError: the lake is empty, or a tap or stream that was asked for is not in it.
-    """
-    found = manifest.streams(store)
-    if not found:
-        raise UsageError(
-            f"{store.url}: there is no stream in this lake. Fill it: some-tap | burler lake write LAKE --tap-id tap"
-        )
-    _all_known("tap", taps, {tap for tap, _ in found}, store)
-    found = [(tap, stream) for tap, stream in found if taps is None or tap in taps]
-    _all_known("stream", streams, {stream for _, stream in found}, store)
-    return [(tap, stream) for tap, stream in found if streams is None or stream in streams]
-
-
 def load_stream(store: Store, tap_id: str, stream: str) -> LakeStream:
     """One snapshot of a stream.
 
     Raises:
         LakeError: the manifest is broken, or the first line of a schema version's file is.
     """
-    return lake_stream(store, manifest.load(store, tap_id, stream))
+    return lake_stream(store, Lake(store).snapshot(tap_id, stream))
 
 
 def lake_stream(store: Store, snapshot: Snapshot) -> LakeStream:
@@ -197,10 +177,4 @@ def _version(digest: str, version: str, line: bytes, stream: str) -> SchemaVersi
     return SchemaVersion(digest, version, schema, tuple(keys or ()), tuple(bookmarks or ()))
 
 
-def _all_known(what: str, wanted: Sequence[str] | None, known: set[str], store: Store) -> None:
-    unknown = sorted(set(wanted or ()) - known)
-    if unknown:
-        raise UsageError(not_there(store.url, what, unknown[0], known))
-
-
-__all__ = ["LakeFile", "LakeStream", "SchemaVersion", "find_streams", "lake_stream", "load_stream"]
+__all__ = ["LakeFile", "LakeStream", "SchemaVersion", "lake_stream", "load_stream"]

@@ -19,6 +19,7 @@ from burler.declare.tap import Tap
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import SyncResult
 from burler.errors import BurlerError, ExportError, StorageError, UsageError
+from burler.lake.lake import Lake
 from burler.lake.store import open_store
 from burler.settings import Settings
 from burler.spark.export import export
@@ -28,7 +29,6 @@ from burler.spark.extraction.driving import Emit
 from burler.spark.extraction.extracting import extract
 from burler.spark.formats.file_tables import FILE_FORMATS
 from burler.spark.formats.opening import check_format
-from burler.spark.lakefiles import find_streams
 from burler.suggest import near_or_all
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def make_tables(
         ExportError: see ``land``; it says that the lake is right, and how to go on.
     """
     store = open_store(str(lake), must_exist=True, options=lake_options)
-    if not any(tap == tap_id for tap, _stream in find_streams(store)):
+    if not any(one.tap_id == tap_id for one in Lake(store).streams()):
         logger.info("%s: nothing has landed yet, so there is no table to make", tap_id)
         return []
     try:

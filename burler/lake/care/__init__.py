@@ -2,13 +2,12 @@
 
 What to open for what:
 
-    listing, describing          ``ls``; ``describe``
-    checking, check_*, findings  ``check``: the whole, its parts; what it can find, with the cures
-    rebuilding, assembling       ``rebuild``; a manifest put together
-    compacting, runs, merging    ``compact``; which files may become one; making it
-    vacuuming, removing          ``vacuum``: what may go, and why; taking data files away safely
-    places, listed, examining    which streams there are; one listing; files read to their ends
-    locks                        whether the holder of a lock lives
+    listing, describing    ``ls``; ``describe``
+    checking               ``check``: what it looks at, what it can find, with the cures
+    rebuilding             ``rebuild``; a manifest put together
+    compacting             ``compact``: which files may become one; making it
+    vacuuming              ``vacuum``: what may go, and why; taking data files away safely
+    inventory              one listing of a lake; whose locks are held; files read to their ends
 
     from burler.lake import care, open_store
     for finding in care.check(open_store("./lake", must_exist=True)).findings: ...
@@ -18,10 +17,9 @@ Each function gives frozen dataclasses; paths in them are relative to the lake. 
 
 from __future__ import annotations
 
-from burler.lake.care.checking import Checked, check
+from burler.lake.care.checking import Checked, Finding, check
 from burler.lake.care.compacting import CompactedFile, CompactedStream, Compaction, compact
 from burler.lake.care.describing import TapNotes, describe
-from burler.lake.care.findings import Finding
 from burler.lake.care.listing import FileInfo, LakeInfo, StreamInfo, TapInfo, VersionInfo, ls
 from burler.lake.care.rebuilding import Rebuilt, RebuiltStream, rebuild
 from burler.lake.care.vacuuming import Unreferenced, Vacuum, vacuum

@@ -8,8 +8,8 @@ from typing import Any
 
 from burler.errors import UsageError
 from burler.lake import catalogue, layout
-from burler.lake.absent import not_there
 from burler.lake.care.listing import text_of
+from burler.lake.lake import not_there
 from burler.storage.base import Store
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from burler import times
 from burler.errors import LakeError, StateError
 from burler.lake import catalogue
-from burler.lake.care.places import Place, places, read_snapshot
+from burler.lake.lake import Lake, StreamFolder
 from burler.lake.layout import STATE, parse_file_name
 from burler.lake.manifests import replaced
 from burler.lake.snapshot import DataFile, Snapshot
@@ -112,7 +112,7 @@ def ls(store: Store, *, taps: Sequence[str] | None = None, streams: Sequence[str
     notes = notes if isinstance(notes, dict) else {}
     by_tap: dict[str, list[StreamInfo]] = {}
     folders: dict[str, str] = {}
-    for place in places(store, taps=taps, streams=streams):
+    for place in Lake(store).folders(taps=taps, streams=streams):
         found = _stream(store, place)
         if found is not None:
             by_tap.setdefault(place.tap_id, []).append(found)
@@ -144,10 +144,10 @@ def text_of(notes: dict[str, Any], key: str) -> str | None:
     return None if value in (None, "") else str(value)
 
 
-def _stream(store: Store, place: Place) -> StreamInfo | None:
+def _stream(store: Store, place: StreamFolder) -> StreamInfo | None:
     problem = None
     try:
-        snapshot = read_snapshot(store, place)
+        snapshot = Lake(store).manifest_of(place)
     except LakeError as error:
         snapshot, problem = None, str(error)
     has_manifest, sizes = snapshot is not None, {}
@@ -174,7 +174,9 @@ def _stream(store: Store, place: Place) -> StreamInfo | None:
     )
 
 
-def _by_listing(store: Store, place: Place, there: list[str], problem: str | None) -> tuple[Snapshot, str | None]:
+def _by_listing(
+    store: Store, place: StreamFolder, there: list[str], problem: str | None
+) -> tuple[Snapshot, str | None]:
     paths = replaced.all_data_files(place.folder, there)
     try:
         paths = replaced.standing(store, place.folder, paths)

@@ -10,10 +10,9 @@ from typing import Any
 
 from burler.errors import LockLost, UsageError
 from burler.lake import layout
-from burler.lake.absent import not_there
-from burler.lake.care.locks import LOCK, holder_lives
+from burler.lake.care.inventory import LOCK, holder_lives
+from burler.lake.lake import Lake, not_there
 from burler.lake.locking.lock_file import LockFile
-from burler.lake.manifests.whole_names import WholeNames
 from burler.lake.writing.state import LakeState, StoredState
 from burler.storage.base import Store
 
@@ -29,8 +28,8 @@ def state_of(store: Store, tap_id: str | None) -> LakeState:
     Raises:
         UsageError: there is no such tap, or there are several.
     """
-    names = WholeNames(store)
-    there = {folder: names.tap(folder) or folder for folder in store.folders(layout.ROOT)}
+    lake = Lake(store)
+    there = {folder: lake.tap_of(folder) or folder for folder in store.folders(layout.ROOT)}
     if tap_id is None:
         if len(there) != 1:
             raise UsageError(f"{store.url}: say which tap: --tap-id ID. It has: {', '.join(sorted(there.values()))}.")

@@ -1,28 +1,32 @@
 """``burler lake vacuum``: remove what nothing has referred to for a long time.
 
 A manifest and the files were one before a file may go: the files are listed first, then the manifest is read, and what
-goes is compared with the manifest once more while that is changed (``removing``). Where there is no manifest, or a
+goes is compared with the manifest once more while that is changed. Where there is no manifest, or a
 broken one, every data file counts and none is removed.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 import math
+import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from burler import times
 from burler.errors import LakeError, StorageError, UsageError
-from burler.lake.care.examining import look
-from burler.lake.care.listed import StreamListing, listed
-from burler.lake.care.locks import LOCK, awaits_commit, dead_for, guarded
-from burler.lake.care.places import places, read_snapshot, warn_if_alone
-from burler.lake.care.removing import forget, is_gone, remove_unlisted
+from burler.lake.care.inventory import LOCK, StreamListing, awaits_commit, dead_for, guarded, listed, look
+from burler.lake.lake import Lake, StreamFolder
+from burler.lake.layout import SortKey, sort_key
+from burler.lake.manifests import document as doc
 from burler.lake.manifests import replaced
 from burler.lake.measure import DamagedFile
 from burler.lake.snapshot import Snapshot
+from burler.lake.swap import swap
 from burler.localfile import TEMPORARY
 from burler.storage.base import Conflict, OutcomeUnknown, Store, StoredFile
 
@@ -82,7 +86,7 @@ def vacuum(
     if not older_than_seconds >= 0:
         raise UsageError(f"vacuum needs an age of 0 seconds or more, not {older_than_seconds!r}.")
     if yes:
-        warn_if_alone(store, "vacuum")
+        Lake(store).warn_if_alone("vacuum")
     moment = now()
     found: list[Unreferenced] = []
     problems: list[str] = []
@@ -107,7 +111,7 @@ def vacuum(
             problems.extend(told)
         return full
 
-    listing = listed(store, places(store, taps=taps, streams=streams), whole=taps is None and streams is None)
+    listing = listed(store, Lake(store).folders(taps=taps, streams=streams), whole=taps is None and streams is None)
     # First what needs no change of a manifest: on a full disk there may be no room for that yet.
     for files in (*(stream.files for stream in listing.streams), listing.elsewhere):
         found += _others(store, files, moment, older_than_seconds, yes=yes, ageless=ageless)
@@ -142,7 +146,7 @@ def _unlisted(
     Raises:
         LakeError: its manifest is broken.
     """
-    snapshot = read_snapshot(store, stream.place)
+    snapshot = Lake(store).manifest_of(stream.place)
     if snapshot is None:
         return []
     unlisted = list(_data(stream, snapshot, store, now))
@@ -190,7 +194,7 @@ def _room_made(store: Store, stream: StreamListing, data: Sequence[Unreferenced]
     first: a rebuild that runs meanwhile finds it whole, too, and takes none of its parts. An orphan stays: without a
     word in the manifest, a writer that still lives could commit it when it is gone.
     """
-    snapshot = read_snapshot(store, stream.place)
+    snapshot = Lake(store).manifest_of(stream.place)
     if snapshot is None:
         return set()
     old = {file.path for file in data if file.reason == "replaced"} & {file.path for file in snapshot.replaced}
@@ -336,3 +340,119 @@ def _remove_lock(store: Store, path: str, age_seconds: float, *, yes: bool) -> b
         except (Conflict, OutcomeUnknown):  # it was renewed or taken over just now
             return False
     return True
+
+
+_AT_ONCE = 8
+GONE = "~"
+"""No file of a lake has a name that begins so."""
+_REMEMBERED_SECONDS = 90 * 86_400.0
+
+
+def remove_unlisted(store: Store, place: StreamFolder, names: Iterable[str], *, now: float) -> list[str]:
+    """Remove data files that the manifest does not list now; the names of those that went.
+
+    First the manifest says, by compare-and-swap, which names will go (``removed``); a commit of one of them is refused
+    from then on, and a rebuild that read the manifest before must read it again. Then they go.
+
+    Args:
+        names: relative to the stream's folder.
+        now: seconds since 1970.
+
+    Raises:
+        LakeError: the manifest is broken or gone; nothing is removed. StorageError: the store fails.
+    """
+    wanted = list(dict.fromkeys(names))
+    mark = secrets.token_hex(16)
+    going: list[str] = []
+    compacted: list[str] = []
+
+    def change(document: doc.Document) -> bool:
+        listed = set(document["files"])
+        compacted[:] = [name for name in listed if replaced.is_compacted(name)]
+        going[:] = [name for name in wanted if name not in listed]
+        if going:
+            _note(document, going, now)
+            sequence = document["sequence"]
+            doc.add_commit(document, mark)
+            document["sequence"] = sequence  # no data is added
+        return bool(going)
+
+    Lake(store).change(place, change, mark=mark)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(store.remove, [f"{place.folder}/{name}" for name in going]):
+            pass
+    for name in going:
+        if replaced.is_compacted(name):  # after the file: without its note that would count beside its parts
+            store.remove(replaced.note_path(f"{place.folder}/{name}"))
+    # Last of all: as long as a part is there it must not count, and once it is gone its name may be used again.
+    gone = set(going)
+    for name in compacted:
+        forget(store, place, f"{place.folder}/{name}", gone)
+    return going
+
+
+def _note(document: doc.Document, going: list[str], now: float) -> None:
+    """Forget what is known of files that go, and have nobody commit them any more."""
+    committed, stats = doc.replaced_names(document), document["file_stats"]
+    removed = dict(document.get("removed") or {})
+    written, oldest = (_time(moment) for moment in (now, now - _REMEMBERED_SECONDS))
+    for name in [name for name, when in removed.items() if str(when) < oldest]:
+        del removed[name]
+    for name in going:
+        stats.pop(name, None)
+        if name not in committed:  # what was committed once is not committed again
+            removed[name] = written
+    if removed or "removed" in document:
+        document["removed"] = removed
+    gone = set(going)
+    for name in document["files"]:
+        parts = (stats.get(name) or {}).get("replaces")
+        if parts:
+            stats[name]["replaces"] = pruned(parts, gone)
+
+
+def pruned(parts: dict[str, int], going: Collection[str]) -> dict[str, int]:
+    """What a compacted file replaces, less files that are gone.
+
+    The first and the last in replay order stay: they say how much of it a reader has who has read up to some commit,
+    and where it stands. They get a mark, since a later file may have the same name.
+    """
+
+    def place(name: str) -> tuple[int, SortKey]:
+        return parts[name], sort_key(name)
+
+    here = {name: number for name, number in parts.items() if name not in going and not is_gone(name)}
+    ends = {min(parts, key=place), max(parts, key=place)} - here.keys()
+    return {**{_marked(name): parts[name] for name in sorted(ends, key=place)}, **here}
+
+
+def _marked(name: str) -> str:
+    folder, slash, file = name.rpartition("/")
+    return name if is_gone(name) else f"{folder}{slash}{GONE}{file}"
+
+
+def is_gone(name: str) -> bool:
+    """Whether a name among those that a compacted file replaces is of a file that was removed."""
+    return name.rpartition("/")[2].startswith(GONE)
+
+
+def forget(store: Store, place: StreamFolder, path: str, names: Collection[str]) -> None:
+    """Have the note beside the compacted file at ``path`` no longer name files that are gone."""
+    note_path = replaced.note_path(path)
+
+    def changed(data: bytes | None, _again: bool) -> bytes | None:
+        if data is None:
+            return None
+        note = replaced.from_bytes(data, store.locate(note_path))
+        kept = replace(
+            note,
+            replaces=tuple(name for name in note.replaces if name not in names),
+            through=tuple(name for name in note.through if name not in names),
+        )
+        return None if kept == note else replaced.to_bytes(kept)
+
+    swap(store, note_path, changed)
+
+
+def _time(seconds: float) -> str:
+    return times.format_time(dt.datetime.fromtimestamp(seconds, dt.UTC))

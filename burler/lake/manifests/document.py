@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -36,9 +36,36 @@ _KEPT_COMMIT_IDS = 100
 _KEPT_GENERATIONS = 20
 Document = dict[str, Any]
 _SAME = ("records", "bytes", "first", "last")
-_LONGEST_VERSION = 20
-_GREATEST = 2**63 - 1
-_SHAPE: dict[str, type] = {"versions": dict, "files": list, "schemas": dict, "file_stats": dict, "writers": dict}
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class _Stats(msgspec.Struct, gc=False):
+    """What is looked into before a file's statistics are read (``FileStats``)."""
+
+    sequence: _Count = 0
+    replaces: dict[str, Any] | None = None
+
+
+class _Writer(msgspec.Struct):
+    epoch: _Count = 0
+
+
+class _Shape(msgspec.Struct):
+    """What a manifest must be: it may have been edited by hand. Without ``versions`` and ``files``, which a plain
+    Singerlake manifest has, data would fall out of sight; versions may be numbers, as others write them."""
+
+    versions: dict[str, Annotated[str, msgspec.Meta(max_length=20)] | int]
+    files: list[str]
+    schemas: dict[str, dict[str, Any]] = {}
+    file_stats: dict[str, _Stats] = {}
+    writers: dict[str, _Writer] = {}
+    tap_id: str = ""
+    stream: str = ""
+    generation: str = ""
+    sequence: _Count = 0
+    commit_ids: list[Any] = []
+    continues: dict[str, _Count] | None = None
+    removed: dict[str, Any] | None = None
 
 
 def new_document(tap_id: str, stream: str) -> Document:
@@ -78,57 +105,17 @@ def from_bytes(data: bytes, place: str) -> Document:
     document.setdefault("format", FORMAT)
     if document["format"] != FORMAT:
         raise LakeError(f"{place} has format {document['format']}; this burler knows {FORMAT}. Upgrade burler.")
-    for key in ("versions", "files"):  # what a plain Singerlake manifest has; without them data would fall out of sight
-        if key not in document:
-            raise _broken(place, f"'{key}' is missing")
-    for key, kind in _SHAPE.items():
-        if not isinstance(document.setdefault(key, kind()), kind):
-            raise _broken(place, f"'{key}' is no {'list' if kind is list else 'object'}")
-    document.setdefault("generation", "")
-    document.setdefault("sequence", 0)
-    document.setdefault("commit_ids", [])
-    _check_files(document, place)
-    _check_values(document, place)
-    return document
-
-
-def _check_files(document: Document, place: str) -> None:
-    for name in document["files"]:
-        if not isinstance(name, str) or "/" not in name or {"", ".", ".."} & set(name.split("/")):
+    try:
+        checked = msgspec.convert(document, _Shape)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise _broken(place, str(error)) from None
+    for name in checked.files:
+        if "/" not in name or {"", ".", ".."} & set(name.split("/")):
             raise _broken(place, f"'files' holds {name!r}, which is no path of a data file inside the folder")
-
-
-def _check_values(document: Document, place: str) -> None:
-    """Whatever is looked into later is of the kind that burler writes: it may have been edited by hand."""
-    for key in ("tap_id", "stream", "generation"):
-        if not isinstance(document.get(key, ""), str):
-            raise _broken(place, f"'{key}' is no text")
-    versions = {digest: str(name) if type(name) is int else name for digest, name in document["versions"].items()}
-    document["versions"] = versions  # others may number them
-    for digest, name in versions.items():
-        if not isinstance(name, str) or len(name) > _LONGEST_VERSION:
-            raise _broken(place, f"'versions' calls {digest!r} by what is no short text")
-    if not _is_count(document["sequence"]):
-        raise _broken(place, "'sequence' is no whole number")
-    continues = document.get("continues") or {}
-    if not isinstance(continues, dict) or not all(map(_is_count, continues.values())):
-        raise _broken(place, "'continues' is no object of whole numbers")
-    if not isinstance(document["commit_ids"], list) or not isinstance(document.get("removed") or {}, dict):
-        raise _broken(place, "'commit_ids' is no list, or 'removed' no object")
-    for digest, known in document["schemas"].items():
-        if not isinstance(known, dict):
-            raise _broken(place, f"'schemas' of {digest!r} is no object")
-    for digest, entry in document["writers"].items():
-        if not isinstance(entry, dict) or not _is_count(entry.get("epoch", 0)):
-            raise _broken(place, f"'writers' of {digest!r} is no object with an epoch")
-    for name, wire in document["file_stats"].items():
-        fits = isinstance(wire, dict) and isinstance(wire.get("replaces") or {}, dict)
-        if not fits or not _is_count(wire.get("sequence", 0)):
-            raise _broken(place, f"'file_stats' of {name!r} is of no known shape")
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= _GREATEST
+    document["versions"] = {digest: str(name) for digest, name in checked.versions.items()}
+    for key in ("schemas", "file_stats", "writers", "generation", "sequence", "commit_ids"):
+        document.setdefault(key, getattr(checked, key))
+    return document
 
 
 def _broken(place: str, fact: str) -> LakeError:

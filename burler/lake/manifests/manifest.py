@@ -1,4 +1,4 @@
-"""A stream's manifest: claimed and extended by compare-and-swap, read as a snapshot.
+"""A stream's manifest: claimed and extended by compare-and-swap.
 
 What makes the lake safe with several writers is here, not in any lock. A writer *claims* a schema
 version before its first byte: the manifest then names it, with an epoch. A *commit* adds files only
@@ -15,21 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from burler.clock import Clock
-from burler.errors import LakeError, LockLost, UsageError
+from burler.errors import LakeError, LockLost
 from burler.lake import layout
-from burler.lake.absent import not_there
 from burler.lake.manifests import document as doc
 from burler.lake.manifests import replaced
-from burler.lake.manifests.whole_names import WholeNames
-from burler.lake.snapshot import DataFile, FileStats, Snapshot
+from burler.lake.snapshot import DataFile, FileStats
 from burler.lake.swap import swap
 from burler.storage.base import Store
 
 _log = logging.getLogger("burler.lake")
-
-
-class NoSuchStream(UsageError):
-    """A lake has neither a manifest nor a data file of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,44 +48,6 @@ class Committed:
 
     sequence: int
     claim: Claim
-
-
-def load(store: Store, tap_id: str, stream: str) -> Snapshot:
-    """A stream as it is now: its manifest or, where there is none, its folder listed (no statistics).
-
-    Raises:
-        NoSuchStream: the lake has no such stream; names those it has.
-        LakeError: the manifest is broken.
-    """
-    path, folder = layout.manifest_path(tap_id, stream), layout.stream_folder(tap_id, stream)
-    blob = store.read(path)
-    if blob is not None:
-        place = store.locate(path)
-        document = doc.from_bytes(blob.data, place)
-        return doc.to_snapshot(document, tap_id=tap_id, stream=stream, folder=folder, place=place)
-    files = tuple(sorted(_data_files(store, folder), key=lambda file: file.order))
-    if not files:
-        have = (f"{tap}/{name}" for tap, name in streams(store))
-        raise NoSuchStream(not_there(store.url, "stream", f"{tap_id}/{stream}", have))
-    return Snapshot(tap_id=tap_id, stream=stream, folder=folder, files=files)
-
-
-def streams(store: Store) -> list[tuple[str, str]]:
-    """Every (tap_id, stream) that has a manifest or data, sorted by folder."""
-    found, names = [], WholeNames(store)
-    for tap_folder in store.folders(layout.ROOT):
-        for stream_folder in store.folders(f"{layout.ROOT}/{tap_folder}"):
-            folder = f"{layout.ROOT}/{tap_folder}/{stream_folder}"
-            if store.read(f"{folder}/manifest.json") is None and not _data_files(store, folder):
-                continue
-            tap_id, stream = names.tap(tap_folder), names.stream(tap_folder, stream_folder)
-            found.append((tap_id or tap_folder, stream or stream_folder))
-    return found
-
-
-def _data_files(store: Store, folder: str) -> list[DataFile]:
-    """Data files found by listing, less those that a compacted one stands for."""
-    return [DataFile(path) for path in replaced.data_files(store, folder)]
 
 
 def claim(
@@ -279,7 +235,7 @@ def _adopt(store: Store, tap_id: str, stream: str) -> doc.Document:
 
     document = doc.new_document(tap_id, stream)
     folder = layout.stream_folder(tap_id, stream)
-    found = sorted(_data_files(store, folder), key=lambda file: file.order)
+    found = sorted(map(DataFile, replaced.data_files(store, folder)), key=lambda file: file.order)
     if not found:
         return document
     _log.warning("stream '%s': no manifest, %d data files: a new one is made from them", stream, len(found))

@@ -14,10 +14,9 @@ import msgspec
 import pyarrow as pa
 
 from burler.errors import BatchError, DataError, LakeError
-from burler.lake.head import Head
+from burler.lake.datafile import Head
 from burler.lake.reading.choice import Window
-from burler.lake.reading.cut import cut_of
-from burler.lake.reading.lines import FileLines, Wanted
+from burler.lake.reading.lines import FileLines, Wanted, cut_of
 from burler.lake.snapshot import DataFile
 from burler.records.columns.from_json import ColumnarLayout, layout_of
 from burler.singer.messages import encode

@@ -16,11 +16,10 @@ import msgspec
 
 from burler.errors import LakeError, UsageError
 from burler.extras import require
-from burler.lake.head import head_by_hash, head_of
-from burler.lake.manifests import manifest
+from burler.lake.datafile import head_by_hash, head_of
+from burler.lake.lake import Lake
 from burler.lake.reading.choice import Choice, newest, no_such_version, versions_wanted, window
-from burler.lake.reading.cut import cut_of
-from burler.lake.reading.lines import FileLines, Wanted
+from burler.lake.reading.lines import FileLines, Wanted, cut_of
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.lake.store import open_store
 from burler.singer.messages import Schema
@@ -71,27 +70,14 @@ def read(
     if isinstance(columns, str):
         raise UsageError(f"columns is the text {columns!r}; give a list of names, as [{columns!r}].")
     store = open_store(lake, must_exist=True) if isinstance(lake, str) else lake
-    snapshot = manifest.load(store, *_the_stream(store, tap, stream))
+    there = Lake(store)
+    snapshot = there.snapshot(*there.one(tap, stream))
     hashes = versions_wanted(snapshot, schema)
     if schema is not None and not hashes:
         raise no_such_version(schema, [snapshot])
     reading = LakeReading(store, snapshot, Choice(hashes, times), columns)
     reading.check_columns()
     return reading
-
-
-def _the_stream(store: Store, tap: str | None, stream: str | None) -> tuple[str, str]:
-    if tap is not None and stream is not None:
-        return tap, stream
-    there = manifest.streams(store)
-    found = [one for one in there if tap in (None, one[0]) and stream in (None, one[1])]
-    if len(found) == 1:
-        return found[0]
-    shown = ", ".join(f"{one[0]}/{one[1]}" for one in (found or there)[:20]) or "none"
-    if not found:
-        wanted = "/".join(one for one in (tap, stream) if one) or "anything"
-        raise UsageError(f"{store.url}: nothing in this lake is called {wanted!r}. It has (tap/stream): {shown}.")
-    raise UsageError(f"{store.url}: which stream? Give tap and stream. There are (tap/stream): {shown}.")
 
 
 class LakeReading:

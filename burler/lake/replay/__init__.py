@@ -1,3 +1,3 @@
-"""A lake as a tap (``burler lake read``): ``finding`` (which streams there are), ``plan`` (which of them, and what of
-each), ``catalog``, ``state`` (what was given before), ``replay`` (the messages).
+"""A lake as a tap (``burler lake read``): ``streams`` (which there are, which of them, and what of each; the catalog),
+``replay`` (what was given before; the messages).
 """

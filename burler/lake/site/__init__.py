@@ -2,12 +2,12 @@
 
 What to open for what:
 
-    build, output         the whole; its folder
-    gather, facts         what is known of a lake; the same as frozen data
-    fields, changes       fields of a schema; what a schema version changed
-    samples, tally, plot  some records; how much, and when; bars over time
-    render, templates/    HTML
-    names, search, words  names of pages; the search's index; numbers, sizes and times in words
+    build, output       the whole, with the search's index; its folder
+    facts               what is known of a stream, and some of its records
+    fields              fields of a schema; what a schema version changed
+    tally               how much there is, and when it came; bars over time
+    render, templates/  HTML
+    words               numbers, sizes and times in words; names of pages
 
 The pages need no server and no network. All that comes from the lake (names, descriptions, samples) is escaped by the
 templates, and no page name is taken from it unchanged.

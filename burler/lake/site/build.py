@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,16 +13,73 @@ from typing import Any
 from burler import times
 from burler.errors import LakeError, StorageError, UsageError
 from burler.lake import catalogue, layout
-from burler.lake.manifests.whole_names import WholeNames
-from burler.lake.site.facts import Problem, Status, StreamFacts, StreamLine, TapFacts, Version
-from burler.lake.site.gather import Entry, plain, read_stream, stream_of_catalogue
-from burler.lake.site.names import Unlike, page_name
+from burler.lake.lake import Lake
+from burler.lake.site.facts import (
+    Entry,
+    Problem,
+    Status,
+    StreamFacts,
+    StreamLine,
+    TapFacts,
+    Version,
+    plain,
+    read_stream,
+    stream_of_catalogue,
+)
 from burler.lake.site.output import SiteFolder, site_folder
-from burler.lake.site.plot import Plot, bytes_plot, files_plot, rows_plot
 from burler.lake.site.render import STATIC, Pages
-from burler.lake.site.search import Index
-from burler.lake.site.tally import Series, Tally, series_of
+from burler.lake.site.tally import Plot, Series, Tally, bytes_plot, files_plot, rows_plot, series_of
+from burler.lake.site.words import Unlike, anchor, cut, page_name
 from burler.storage.base import Store
+
+MOST_FIELDS = 300_000
+_SHORT = 90
+
+
+class Index:
+    """Taps, streams and fields. A field's name and description stand there once, with all streams that have them."""
+
+    def __init__(self) -> None:
+        self._taps: list[tuple[str, str, str]] = []
+        self._streams: list[tuple[int, str, str, str]] = []
+        self._fields: dict[tuple[str, str], list[int]] = {}
+        self._count = 0
+        self.left_out = 0
+
+    def add_tap(self, tap_id: str, page: str, description: str) -> None:
+        """``page`` is the tap's folder."""
+        self._taps.append((tap_id, page, cut(description, _SHORT)))
+
+    def add_stream(self, facts: StreamFacts, page: str) -> None:
+        """A stream of the tap that was added last. ``page`` is its file's name, without ending."""
+        view = facts.view
+        number = len(self._streams)
+        description = view.fields.description if view else ""
+        self._streams.append((len(self._taps) - 1, facts.stream, page, cut(description, _SHORT)))
+        for one in view.fields.fields if view else ():
+            if self._count == MOST_FIELDS:
+                self.left_out += 1
+                continue
+            self._count += 1
+            self._fields.setdefault((one.path, cut(one.description, _SHORT)), []).append(number)
+
+    def script(self) -> bytes:
+        """``window.BURLER_LAKE = {...};`` in ASCII."""
+        document = {
+            "taps": self._taps,
+            "streams": self._streams,
+            "fields": [
+                [path, streams, description, "" if anchor(path) == f"f-{path}" else anchor(path)]
+                for (path, description), streams in sorted(self._fields.items())
+            ],
+            "leftOut": self.left_out,
+        }
+        return f"window.BURLER_LAKE = {_dumps(document)};\n".encode("ascii")
+
+
+def _dumps(document: object) -> str:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=True)
+
 
 _NOTES = ("owner", "description", "documentation")
 MOST_VERSIONS = 50
@@ -111,7 +169,7 @@ def _taps(site: _Site) -> Iterator[TapFacts]:
 
 def _whole_name(site: _Site, folder: str) -> str | None:
     try:
-        return WholeNames(site.store).tap(folder)
+        return Lake(site.store).tap_of(folder)
     except (StorageError, UsageError) as error:  # a name that was cut, and a manifest that can't be read
         site.problems.append(Problem(folder, plain(site.store, error)))
         return None

@@ -1,14 +1,15 @@
-"""A JSON Schema as a list of fields that a person reads: nested ones by their path, types and limits in words."""
+"""The fields of a schema as pages show them; what changed from one schema version to the next, in words."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from burler.errors import DeclarationError
+from burler.lake.site.words import cut
 from burler.schema.refs import resolve_refs
 from burler.schema_tree import types_of, walk
 
@@ -192,8 +193,8 @@ def _one_type(node: Mapping[str, Any], kind: str, depth: int) -> str:
             return "array of fixed length"
         return "array" if not isinstance(items, Mapping) or not items else f"array of {type_words(items, depth + 1)}"
     if kind in ("string", "number", "integer") and isinstance(node.get("format"), str):
-        return f"{kind} ({_cut(node['format'])})"
-    return _cut(kind)
+        return f"{kind} ({cut(node['format'], _SHORT)})"
+    return cut(kind, _SHORT)
 
 
 def _nullable(node: Any) -> bool | None:
@@ -241,12 +242,104 @@ def _limits_of(node: Mapping[str, Any]) -> Iterator[str]:
 
 def _shown(value: Any) -> str:
     if isinstance(value, str | Decimal):
-        return _cut(str(value))
+        return cut(str(value), _SHORT)
     try:
-        return _cut(json.dumps(value, ensure_ascii=False, default=float))
+        return cut(json.dumps(value, ensure_ascii=False, default=float), _SHORT)
     except RecursionError:
         return "a value too deep to show"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+Kind = Literal["added", "removed", "changed"]
+_SHORT_CHANGE = 160
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One schema version as pages show it: its fields, keys and bookmark fields."""
+
+    fields: Fields
+    keys: tuple[str, ...] = ()
+    bookmarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference. ``path`` is a field, or empty for what concerns the stream itself; ``what`` says it in words."""
+
+    kind: Kind
+    path: str
+    what: str
+
+
+def compare(old: View, new: View) -> tuple[Change, ...]:
+    """All differences: those of the stream first, then fields added, removed and changed, each in schema order."""
+    before = {field.path: field for field in old.fields.fields}
+    after = {field.path: field for field in new.fields.fields}
+    return (
+        *_of_stream(old, new),
+        *_only_in("added", after, before),
+        *_only_in("removed", before, after),
+        *(
+            Change("changed", path, "; ".join(said))
+            for path, field in after.items()
+            if path in before and (said := list(_differences(before[path], field)))
+        ),
+    )
+
+
+def counts(changes: Sequence[Change]) -> str:
+    """``2 added, 1 removed``; what there is none of is left out."""
+    kinds: tuple[Kind, ...] = ("added", "removed", "changed")
+    found = [(sum(change.kind == kind for change in changes), kind) for kind in kinds]
+    return ", ".join(f"{count:,} {kind}" for count, kind in found if count)
+
+
+def _of_stream(old: View, new: View) -> Iterator[Change]:
+    for words, before, after in (("keys", old.keys, new.keys), ("bookmark fields", old.bookmarks, new.bookmarks)):
+        if before != after:
+            yield Change("changed", "", f"{words}: was {', '.join(before) or 'none'}, now {', '.join(after) or 'none'}")
+    if old.fields.description != new.fields.description:
+        yield Change("changed", "", _text("description", old.fields.description, new.fields.description))
+
+
+def _only_in(kind: Kind, here: dict[str, Field], there: dict[str, Field]) -> Iterator[Change]:
+    """Fields of one side alone. What lies inside such a field is counted, not listed."""
+    alone = [field for field in here.values() if field.path not in there]
+    paths = {field.path for field in alone}
+    inside: dict[str, int] = {}
+    tops: dict[str, str] = {}
+    for field in alone:  # parents come before their fields
+        tops[field.path] = tops[field.parent] if field.parent in paths else field.path
+        inside[tops[field.path]] = inside.get(tops[field.path], -1) + 1
+    for field in alone:
+        if field.parent not in paths:
+            yield Change(kind, field.path, _summary(field, inside[field.path]))
+
+
+def _summary(field: Field, inside: int) -> str:
+    words = [field.type]
+    if field.nullable:
+        words.append("may be null")
+    if inside:
+        words.append(f"with {inside:,} field{'s' if inside > 1 else ''} inside")
+    return ", ".join(words)
+
+
+def _differences(old: Field, new: Field) -> Iterator[str]:
+    if old.type != new.type:
+        yield f"type: was {old.type}, now {new.type}"
+    if bool(old.nullable) != bool(new.nullable):
+        yield "may be null now" if new.nullable else "may not be null any more"
+    if old.required != new.required:
+        yield "always there now" if new.required else "may be missing now"
+    if old.limits != new.limits:
+        was, now = (cut("; ".join(one.limits), _SHORT_CHANGE) or "none" for one in (old, new))
+        yield f"limits: was {was}, now {now}"
+    if old.description != new.description:
+        yield _text("description", old.description, new.description)
+
+
+def _text(what: str, old: str, new: str) -> str:
+    if not old:
+        return f"{what} is new: “{cut(new, _SHORT_CHANGE)}”"
+    return f"{what}: was “{cut(old, _SHORT_CHANGE)}”, now {f'“{cut(new, _SHORT_CHANGE)}”' if new else 'none'}"

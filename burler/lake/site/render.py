@@ -9,9 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from burler.extras import require
-from burler.lake.site import names, words
-from burler.lake.site.changes import counts
-from burler.lake.site.fields import quoted
+from burler.lake.site import words
+from burler.lake.site.fields import counts, quoted
 
 STATIC = Path(__file__).with_name("static")
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -52,7 +51,7 @@ def _environment() -> Any:
         machine=words.machine,
         age=jinja2.pass_context(lambda context, moment: words.age(moment, context["now"])),
         cut=words.cut,
-        anchor=names.anchor,
+        anchor=words.anchor,
         counts=counts,
         quoted=quoted,
         web=web_address,

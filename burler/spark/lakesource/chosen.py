@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from burler.errors import UsageError
-from burler.lake.manifests import manifest
+from burler.lake.lake import Lake
 from burler.lake.measure import measure
 from burler.lake.reading.choice import Choice, no_such_version, versions_wanted
-from burler.lake.replay.state import Position
+from burler.lake.replay.replay import Position
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.spark.lakefiles import Activation, LakeFile, LakeStream, SchemaVersion, lake_stream
 from burler.spark.lakesource.options import LakeOptions
@@ -43,24 +43,7 @@ def the_stream(store: Store, options: LakeOptions) -> tuple[str, str]:
     Raises:
         UsageError: nothing fits, or several do; names them.
     """
-    if options.tap is not None and options.stream is not None:
-        return options.tap, options.stream
-    there = manifest.streams(store)
-    found = [one for one in there if options.tap in (None, one[0]) and options.stream in (None, one[1])]
-    if len(found) == 1:
-        return found[0]
-    shown = ", ".join(f"{tap}/{stream}" for tap, stream in (found or there)[:20]) or "none"
-    if not found:
-        wanted = "/".join(one for one in (options.tap, options.stream) if one)
-        if not wanted:
-            raise UsageError(f"{store.url}: there is no stream in this lake.")
-        hint = did_you_mean(options.stream or wanted, [stream for _, stream in there])
-        raise UsageError(
-            f"{store.url}: there is no stream '{wanted}' in this lake.{hint} It has (tap/stream): {shown}."
-        )
-    raise UsageError(
-        f'{store.url}: which stream? Set option("stream", ...) and option("tap", ...). There are: {shown}.'
-    )
+    return Lake(store).one(options.tap, options.stream, how='Set option("stream", ...) and option("tap", ...).')
 
 
 def load(store: Store, options: LakeOptions) -> LakeStream:
@@ -70,7 +53,7 @@ def load(store: Store, options: LakeOptions) -> LakeStream:
         UsageError: there is no such stream. LakeError: the manifest is broken.
     """
     tap, stream = the_stream(store, options)
-    return lake_stream(store, manifest.load(store, tap, stream))
+    return lake_stream(store, Lake(store).snapshot(tap, stream))
 
 
 def picture(lake: LakeStream) -> Snapshot:

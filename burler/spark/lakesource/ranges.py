@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from burler.errors import LakeError
 from burler.lake.layout import SortKey, sort_key
-from burler.lake.replay.state import Position
+from burler.lake.replay.replay import Position
 from burler.lake.snapshot import DataFile, Snapshot
 
 Point = tuple[int, SortKey]

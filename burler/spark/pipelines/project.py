@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from burler.errors import StorageError, UsageError
+from burler.lake.lake import Lake
 from burler.lake.store import open_store
 from burler.localfile import new_folder
-from burler.spark.lakefiles import LakeStream, find_streams, load_stream
+from burler.spark.lakefiles import LakeStream, load_stream
 from burler.spark.pipelines import texts
 
 
@@ -41,7 +42,7 @@ def write_project(
     """
     store = open_store(lake, must_exist=True)
     place = lake if "://" in lake else str(Path(lake).resolve())
-    tables = _named(load_stream(store, tap, stream) for tap, stream in find_streams(store, taps=taps, streams=streams))
+    tables = _named(load_stream(store, *one.names) for one in Lake(store).wanted(taps=taps, streams=streams))
     folder = folder.absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: there is something already. Name a new folder: nothing is replaced")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from burler.errors import UsageError
-from burler.lake.manifests import manifest
+from burler.lake.lake import Lake
 from burler.singer.messages import Message, State
 from burler.sinks import Sink
 from burler.spark.streaming.note import Note, Stated, change_note, plain
@@ -46,7 +46,7 @@ class StateKeeper(Sink):
             if self._generation is not None:
                 self._lost()
             return Stated(None, 0, whole)
-        snapshot = manifest.load(self._store, *place)
+        snapshot = Lake(self._store).snapshot(*place)
         if self._generation not in (None, snapshot.generation):
             self._lost()
         self._generation = snapshot.generation
@@ -65,7 +65,7 @@ def spooled(store: Store, note: Note) -> tuple[str, str] | None:
     Raises:
         UsageError: the tap sends the stream under several names.
     """
-    found = [one for one in manifest.streams(store) if one[1] in note.names]
+    found = [one.names for one in Lake(store).streams() if one.stream in note.names]
     if len(found) > 1:
         shown = ", ".join("/".join(one) for one in found)
         raise UsageError(f"the spool {store.url} holds several streams: {shown}. Give each query one of its own.")

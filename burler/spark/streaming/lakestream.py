@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import UsageError
 from burler.lake import layout
-from burler.lake.manifests import manifest
-from burler.lake.replay.state import START, Position
+from burler.lake.lake import Lake
+from burler.lake.replay.replay import START, Position
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import open_store
 from burler.spark.lakefiles import LakeStream, lake_stream
@@ -86,7 +86,7 @@ class LakeFollower:
         blob = self.store.read(layout.manifest_path(*self.names))
         if self._snapshot is None or blob is None or blob.tag != self._tag:
             self._tag = "" if blob is None else blob.tag
-            self._snapshot = manifest.load(self.store, *self.names)
+            self._snapshot = Lake(self.store).snapshot(*self.names)
         took = time.monotonic() - now
         rest = _COST * took if took > _CHEAP_SECONDS else 0.0
         self._next_look = time.monotonic() + max(self.follow.poll_seconds, rest)

@@ -1,30 +1,38 @@
-"""Which streams of a lake a replay brings, under which names, and what of each: options and catalog, decided.
+"""Which streams of a lake a replay reads, under which ids, and what of them; the catalog that says so.
 
-The rules of selection are those of every burler tap (``burler.singer.selection``).
+A stream's id in catalogs and states is its name; where another tap of those that are read has a stream of that name,
+``<tap_id>-<stream>``.
 """
 
 from __future__ import annotations
 
+import copy
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
 
 from burler.errors import BurlerError, CatalogError, LakeError, UsageError
-from burler.lake.head import Head, head_by_hash, head_of
-from burler.lake.manifests import manifest
+from burler.lake import layout
+from burler.lake.catalogue import read_catalogue
+from burler.lake.datafile import Head, head_by_hash, head_of
+from burler.lake.lake import Lake, NoSuchStream, StreamFolder
 from burler.lake.reading.choice import (
+    ALL_TIMES,
     Choice,
+    Window,
     newest,
     no_such_version,
     version_names,
     versions_wanted,
 )
-from burler.lake.reading.cut import Cut, cut_of
+from burler.lake.reading.lines import Cut, cut_of
 from burler.lake.reading.pages import properties_of
-from burler.lake.replay.finding import Asked, Found, find
 from burler.lake.snapshot import Snapshot
 from burler.singer import metadata as md
-from burler.singer.catalog import Catalog
+from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
 from burler.singer.messages import Schema
 from burler.singer.selection import deselected, prune, stream_selected, with_booleans
 from burler.storage.base import Store
@@ -32,6 +40,85 @@ from burler.suggest import did_you_mean
 from burler.words import some
 
 _log = logging.getLogger("burler.lake")
+
+_NAMELESS = (
+    "its name was cut, and nothing in the lake says it whole. A stream's: burler lake rebuild reads it from its files; "
+    "a tap's: give it whole (--tap NAME)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the options ask for; empty means everything. ``schema``: see ``versions_wanted``."""
+
+    taps: tuple[str, ...] = ()
+    streams: tuple[str, ...] = ()
+    schema: str | None = None
+    times: Window = ALL_TIMES
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A stream of the lake, not looked at yet."""
+
+    tap_id: str
+    stream: str
+    id: str
+
+
+def find(store: Store, asked: Asked) -> list[Found]:
+    """The streams that the options name, tap by tap, in the order of each tap's catalog. No manifest is read.
+
+    Raises:
+        UsageError: a tap or stream that was asked for is not there, or the lake is empty.
+    """
+    lake = Lake(store)
+    folders = lake.folders(taps=asked.taps or None)
+    for folder in dict.fromkeys(path for one in folders if (path := _nameless(one))):
+        _log.warning("%s is left out: %s", folder, _NAMELESS)
+    there = [one for one in folders if _nameless(one) is None]
+    if not there:
+        raise lake.is_empty()
+    lake.narrowed(there, asked.streams)
+    by_tap = [_in_order(store, list(group)) for _, group in groupby(there, lambda one: one.tap_id)]
+    twins = {name for name, times in Counter(one.stream for one in there).items() if times > 1}
+    found = [
+        Found(*one.names, f"{one.tap_id}-{one.stream}" if one.stream in twins else one.stream)
+        for group in by_tap
+        for one in group
+    ]
+    for id, times in Counter(one.id for one in found).items():
+        if times > 1:  # a stream whose own name begins with another tap's
+            raise UsageError(f"{store.url}: two streams would both have the id '{id}'. Read one tap at a time: --tap")
+    return [one for one in found if not asked.streams or one.stream in asked.streams]
+
+
+def _nameless(one: StreamFolder) -> str | None:
+    """The folder whose name nothing says, the tap's or the stream's; None where both are known."""
+    path, *folders = one.folder.split("/")
+    for folder, name in zip(folders, one.names, strict=True):
+        path += f"/{folder}"
+        if name == folder and layout.name_of(folder) is None:
+            return path
+    return None
+
+
+def _in_order(store: Store, streams: list[StreamFolder]) -> list[StreamFolder]:
+    """The streams of one tap, in the order of its catalog."""
+    order = _catalogue_order(store, streams[0].tap_id) if len(streams) > 1 else {}
+    return sorted(streams, key=lambda one: (order.get(one.stream, len(order)), one.stream))
+
+
+def _catalogue_order(store: Store, tap_id: str) -> dict[str, int]:
+    try:
+        catalogue = read_catalogue(store, tap_id)
+    except LakeError as error:
+        _log.warning("%s", error)
+        return {}
+    entries = (catalogue or {}).get("streams") or ()
+    return {entry["stream"]: at for at, entry in enumerate(entries) if isinstance(entry.get("stream"), str)}
+
 
 OnBroken = Callable[[str, BurlerError], object]
 """(a stream's id, why it can't be read)."""
@@ -125,7 +212,7 @@ def load_all(
     for one in found:
         try:
             snapshot = _load(store, one, asked)
-        except manifest.NoSuchStream:
+        except NoSuchStream:
             raise
         except (LakeError, UsageError) as error:  # broken; or we have no right to read it
             if on_broken is None:
@@ -143,8 +230,8 @@ def load_all(
 
 def _load(store: Store, one: Found, asked: Asked) -> Snapshot | None:
     try:
-        return manifest.load(store, one.tap_id, one.stream)
-    except manifest.NoSuchStream:  # a folder of somebody else, or of a writer that has just begun
+        return Lake(store).snapshot(one.tap_id, one.stream)
+    except NoSuchStream:  # a folder of somebody else, or of a writer that has just begun
         if one.stream in asked.streams:
             raise
         return None
@@ -223,3 +310,70 @@ def _refuse_one_name_twice(streams: list[ReplayStream]) -> None:
 
 
 __all__ = ["Asked", "Found", "ReplayStream", "choose", "find", "load_all"]
+
+
+def discover(store: Store, asked: Asked, *, on_broken: OnBroken | None = None) -> Catalog:
+    """Every stream that the options name, with its newest schema among those that they name.
+
+    What stands in a tap's ``catalogue.json`` beside the schema is kept: metadata, further keys. Streams are selected
+    unless it says otherwise.
+
+    Args:
+        on_broken: see ``choose``; also told of streams of which the file that a schema is read from is broken.
+
+    Raises:
+        UsageError: what was asked for is not there. LakeError: a manifest, or the file that a schema is read from, is
+            broken.
+    """
+    entries: dict[str, CatalogEntry] = {}
+    known: dict[str, dict[str, CatalogEntry]] = {}
+    for stream in load_all(store, asked, on_broken=on_broken):
+        try:
+            head = stream.newest(store)
+        except (LakeError, UsageError) as error:
+            if on_broken is None:
+                raise
+            on_broken(stream.id, error)
+            continue
+        if head is None:
+            continue
+        tap_id = stream.snapshot.tap_id
+        if tap_id not in known:
+            known[tap_id] = _catalogue(store, tap_id)
+        entries[stream.id] = _entry(stream, head, known[tap_id].get(head.message.stream))
+    return Catalog(entries)
+
+
+def _entry(stream: ReplayStream, head: Head, noted: CatalogEntry | None) -> CatalogEntry:
+    message = head.message
+    compiled = md.standard_metadata(
+        message.schema,
+        key_properties=message.key_properties,
+        replication_method=None,
+        replication_key=message.bookmark_properties[0] if len(message.bookmark_properties) == 1 else None,
+    )
+    compiled[()]["selected"] = True
+    for crumb, values in (noted.metadata if noted else {}).items():
+        if crumb in compiled:
+            compiled[crumb] = {**copy.deepcopy(values), **compiled[crumb]} if crumb else {**compiled[()], **values}
+    for name in message.bookmark_properties:
+        compiled.get(("properties", name), {})["inclusion"] = md.AUTOMATIC
+    compiled[()]["table-key-properties"] = list(message.key_properties)
+    return CatalogEntry(
+        tap_stream_id=stream.id,
+        stream=message.stream,
+        schema=message.schema,
+        key_properties=message.key_properties,
+        metadata=compiled,
+        extra=dict(noted.extra) if noted else {},
+    )
+
+
+def _catalogue(store: Store, tap_id: str) -> dict[str, CatalogEntry]:
+    """A tap's ``catalogue.json`` by stream; it can be spared, so a broken one is only told of."""
+    try:
+        found: Any = read_catalogue(store, tap_id)
+        return {} if found is None else {one.stream: one for one in catalog_from_wire(found).entries.values()}
+    except (LakeError, CatalogError) as error:
+        _log.warning("%s", error)
+        return {}

@@ -1,0 +1,277 @@
+"""A lake: which taps and streams it has, by its folders; the names behind them; what their manifests say.
+
+A folder says its name, unless that was too long and was cut. Then a tap's name stands in
+``singerlake.json`` and in the manifests of its streams, a stream's in its manifest. What is found counts only if the
+folder is the one that it would get.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from burler.errors import LakeError, UsageError
+from burler.lake import layout
+from burler.lake.catalogue import read_singerlake, taps_of
+from burler.lake.manifests import document as doc
+from burler.lake.manifests import replaced
+from burler.lake.snapshot import DataFile, Snapshot
+from burler.lake.swap import swap
+from burler.storage.base import Store
+from burler.suggest import did_you_mean
+from burler.words import some
+
+_log = logging.getLogger("burler.lake")
+
+_SHOWN = 20
+
+
+class NoSuchStream(UsageError):
+    """A lake has neither a manifest nor a data file of a stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFolder:
+    """A stream's folder, and the names behind it as far as they are known (else the folders' own)."""
+
+    tap_id: str
+    stream: str
+    folder: str
+
+    @property
+    def manifest(self) -> str:
+        """Path of its manifest."""
+        return f"{self.folder}/manifest.json"
+
+    @property
+    def title(self) -> str:
+        """As people read it: ``tap/stream``."""
+        return f"{self.tap_id}/{self.stream}"
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """(tap id, stream)."""
+        return self.tap_id, self.stream
+
+
+class Lake:
+    """What lies in a store as a lake. Nothing of it is kept but names that were looked up."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._cut_taps: dict[str, str] | None = None
+
+    def folders(self, *, taps: Sequence[str] | None = None, streams: Sequence[str] | None = None) -> list[StreamFolder]:
+        """Every stream's folder, sorted; ``taps`` and ``streams`` narrow them. No manifest is read, but of names that
+        were cut.
+
+        Raises:
+            UsageError: a tap or stream that was asked for is not there; names those that are.
+        """
+        asked = {layout.component(tap): tap for tap in taps or ()}
+        names = {
+            folder: asked.get(folder) or self.tap_of(folder) or folder for folder in self.store.folders(layout.ROOT)
+        }
+        self._refuse_unknown("tap", taps, names.values())
+        found = [
+            StreamFolder(tap_id, self.stream_of(tap_folder, name) or name, f"{layout.ROOT}/{tap_folder}/{name}")
+            for tap_folder, tap_id in names.items()
+            if taps is None or tap_id in taps
+            for name in self.store.folders(f"{layout.ROOT}/{tap_folder}")
+        ]
+        return self.narrowed(found, streams)
+
+    def streams(self, *, taps: Sequence[str] | None = None, streams: Sequence[str] | None = None) -> list[StreamFolder]:
+        """The same of folders that have a manifest or data."""
+        found = [one for one in self.folders(taps=taps) if self._is_stream(one)]
+        return self.narrowed(found, streams)
+
+    def wanted(self, *, taps: Sequence[str] | None = None, streams: Sequence[str] | None = None) -> list[StreamFolder]:
+        """The same, at least one.
+
+        Raises:
+            UsageError: there is none.
+        """
+        found = self.streams(taps=taps, streams=streams)
+        if not found:
+            raise self.is_empty()
+        return found
+
+    def narrowed(self, found: list[StreamFolder], streams: Sequence[str] | None) -> list[StreamFolder]:
+        """Those of some folders that ``streams`` names; None: all.
+
+        Raises:
+            UsageError: one is not among them.
+        """
+        self._refuse_unknown("stream", streams, [one.stream for one in found])
+        return [one for one in found if streams is None or one.stream in streams]
+
+    def one(self, tap: str | None, stream: str | None, *, how: str = "Give tap and stream.") -> tuple[str, str]:
+        """(tap id, stream): those that are given, or what there is if there is but one.
+
+        Args:
+            how: to name them, said where several fit.
+
+        Raises:
+            UsageError: nothing fits, or several do; names them.
+        """
+        if tap is not None and stream is not None:
+            return tap, stream
+        there = self.streams()
+        found = [one for one in there if tap in (None, one.tap_id) and stream in (None, one.stream)]
+        if len(found) == 1:
+            return found[0].names
+        shown = ", ".join(one.title for one in (found or there)[:_SHOWN]) or "none"
+        if found:
+            raise UsageError(f"{self.store.url}: which stream? {how} There are (tap/stream): {shown}.")
+        if not there:
+            raise self.is_empty()
+        what, wanted = ("stream", stream) if stream is not None else ("tap", tap or "")
+        hint = did_you_mean(wanted, [one.tap_id if stream is None else one.stream for one in there])
+        raise UsageError(
+            f"{self.store.url}: there is no {what} '{wanted}' in this lake.{hint} It has (tap/stream): {shown}."
+        )
+
+    def snapshot(self, tap_id: str, stream: str) -> Snapshot:
+        """A stream as it is now: its manifest or, where there is none, its folder listed (no statistics).
+
+        Raises:
+            NoSuchStream: the lake has no such stream; names those it has.
+            LakeError: the manifest is broken.
+        """
+        place = StreamFolder(tap_id, stream, layout.stream_folder(tap_id, stream))
+        found = self.manifest_of(place)
+        if found is not None:
+            return found
+        found = self.listed(place)
+        if not found.files:
+            have = (one.title for one in self.streams())
+            raise NoSuchStream(not_there(self.store.url, "stream", place.title, have))
+        return found
+
+    def listed(self, place: StreamFolder) -> Snapshot:
+        """A stream as its folder shows it, without statistics; not files that a compacted one stands for.
+
+        Raises:
+            LakeError: what a compacted file replaces can't be read.
+        """
+        files = map(DataFile, replaced.data_files(self.store, place.folder))
+        return Snapshot(place.tap_id, place.stream, place.folder, tuple(sorted(files, key=lambda file: file.order)))
+
+    def manifest_of(self, place: StreamFolder) -> Snapshot | None:
+        """A stream's manifest as readers see it; None where there is none.
+
+        Raises:
+            LakeError: it is broken.
+        """
+        blob = self.store.read(place.manifest)
+        if blob is None:
+            return None
+        where = self.store.locate(place.manifest)
+        document = doc.from_bytes(blob.data, where)
+        return doc.to_snapshot(document, tap_id=place.tap_id, stream=place.stream, folder=place.folder, place=where)
+
+    def change(self, place: StreamFolder, change: Callable[[doc.Document], bool], *, mark: str) -> None:
+        """Compare-and-swap of a manifest that is there.
+
+        Args:
+            change: alters a fresh document, and says whether there is something to write.
+            mark: the commit id that ``change`` leaves in the document: tells an own write whose reply was lost.
+
+        Raises:
+            LakeError: it is broken, or has gone.
+        """
+        where = self.store.locate(place.manifest)
+
+        def changed(data: bytes | None, again: bool) -> bytes | None:
+            if data is None:
+                raise LakeError(f"{where} has gone meanwhile. Make it anew: burler lake rebuild {self.store.url}")
+            document = doc.from_bytes(data, where)
+            if again and mark in document["commit_ids"]:
+                return None
+            return doc.to_bytes(document) if change(document) else None
+
+        swap(self.store, place.manifest, changed)
+
+    def tap_of(self, folder: str) -> str | None:
+        """The tap whose folder in ``raw/`` this is; None if nothing says it."""
+        name = layout.name_of(folder)
+        if name is not None:
+            return name
+        if self._cut_taps is None:
+            self._cut_taps = self._noted_taps()
+        if folder not in self._cut_taps:
+            path = f"{layout.ROOT}/{folder}"
+            found = (self._in_manifest(f"{path}/{one}", "tap_id", folder) for one in self.store.folders(path))
+            name = next((one for one in found if one is not None), None)
+            if name is None:
+                return None
+            self._cut_taps[folder] = name
+        return self._cut_taps[folder]
+
+    def stream_of(self, tap_folder: str, folder: str) -> str | None:
+        """The stream whose folder in that of its tap this is; None if nothing says it."""
+        path = f"{layout.ROOT}/{tap_folder}/{folder}"
+        return layout.name_of(folder) or self._in_manifest(path, "stream", folder)
+
+    def is_empty(self) -> UsageError:
+        """What is said where there is no stream at all."""
+        return UsageError(
+            f"{self.store.url}: there is no stream in this lake. "
+            "Fill it: some-tap | burler lake write LAKE --tap-id tap"
+        )
+
+    def warn_if_alone(self, what: str) -> None:
+        """One loud line where the store keeps no conditions among processes."""
+        if not self.store.conditional:
+            _log.warning("%s: this store keeps no conditions: no writer may run during %s.", self.store.url, what)
+
+    def _is_stream(self, place: StreamFolder) -> bool:
+        return self.store.read(place.manifest) is not None or bool(replaced.data_files(self.store, place.folder))
+
+    def _refuse_unknown(self, what: str, wanted: Sequence[str] | None, have: Iterable[str]) -> None:
+        known = set(have)
+        unknown = sorted(set(wanted or ()) - known)
+        if unknown:
+            raise UsageError(not_there(self.store.url, what, unknown[0], known))
+
+    def _noted_taps(self) -> dict[str, str]:
+        """Folder -> tap id."""
+        try:
+            taps: Mapping[str, object] = taps_of(read_singerlake(self.store))
+        except LakeError:
+            return {}
+        return {_component(tap): tap for tap in taps}
+
+    def _in_manifest(self, path: str, key: str, folder: str) -> str | None:
+        place = f"{path}/manifest.json"
+        blob = self.store.read(place)
+        try:
+            name = None if blob is None else doc.from_bytes(blob.data, self.store.locate(place)).get(key)
+        except LakeError:  # a file that can't be read says no name
+            return None
+        return name if isinstance(name, str) and _component(name) == folder else None
+
+
+def load(store: Store, tap_id: str, stream: str) -> Snapshot:
+    """See ``Lake.snapshot``."""
+    return Lake(store).snapshot(tap_id, stream)
+
+
+def streams(store: Store) -> list[tuple[str, str]]:
+    """Every (tap_id, stream) that has a manifest or data, sorted by folder."""
+    return [one.names for one in Lake(store).streams()]
+
+
+def not_there(lake_url: str, what: str, name: str, have: Iterable[str]) -> str:
+    """The sentence: ``what`` (a tap, a stream) is missing, the nearest name that is there, and what there is."""
+    known = sorted(set(have))
+    return f"{lake_url}: no {what} '{name}' in this lake. It has: {some(known)}.{did_you_mean(name, known)}"
+
+
+def _component(name: str) -> str:
+    try:
+        return layout.component(name)
+    except UsageError:  # empty, or half of a surrogate pair: no folder's name
+        return ""
