@@ -62,6 +62,11 @@ def _run(folder: Path, command: str, **environment: str) -> subprocess.Completed
     )
 
 
+def _keeps_the_state(lake: Path) -> bool:
+    state = json.loads((lake / "raw" / "tap-shop" / "state.json").read_text())
+    return bool(state["value"]["bookmarks"]["orders"])
+
+
 # ---- systemd ---------------------------------------------------------------------------------------
 
 
@@ -113,11 +118,9 @@ def test_the_commands_of_a_unit_run(name, shop, tmp_path, monkeypatch):
     for variable in ("STATE_DIRECTORY", "CREDENTIALS_DIRECTORY"):
         monkeypatch.setenv(variable, str(tmp_path))
     service = _unit(UNITS[name])["Service"]
-    subprocess.run(shlex.split(service["ExecStartPre"]), check=True)
-    assert json.loads((tmp_path / "state.json").read_text()) == {}
     done = _run(folder, service["ExecStart"])
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "state.json").read_text())["bookmarks"]["orders"]
+    assert _keeps_the_state(tmp_path / "lake")
 
 
 # ---- Kubernetes, and schedules of CI services ----------------------------------------------------------
@@ -153,16 +156,14 @@ def test_a_manifest_has_one_writer_that_gets_time_to_end(workload, shop, tmp_pat
     volumes = {volume["name"] for volume in pod["volumes"]}
     volumes |= {claim["metadata"]["name"] for claim in workload["spec"].get("volumeClaimTemplates", [])}
     assert {mount["name"] for mount in container["volumeMounts"]} == volumes
-    first = pod["initContainers"][0]["command"]
-    subprocess.run(first, cwd=tmp_path, check=True)
     folder, _port = shop
     (tmp_path / "secrets.json").write_text('{"tail_max_rounds": 1}')
     words = " ".join(container["args"]).replace("=/tmp/", f"={tmp_path}/")
     words = words.replace("/etc/tap", str(folder)).replace("/run/secrets/tap", str(tmp_path))
-    words = re.sub(r"=(lake:)?((state|report)\.json|lake)\b(?!:)", rf"=\1{tmp_path}/\2", words)
+    words = re.sub(r"=(lake:)?(report\.json|lake)\b(?!:)", rf"=\1{tmp_path}/\2", words)
     done = _run(folder, f"env/bin/burler run tap_shop.py {words}")
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "state.json").read_text())["bookmarks"]["orders"]
+    assert _keeps_the_state(tmp_path / "lake")
     if workload["kind"] == "StatefulSet":
         probe = container["livenessProbe"]["exec"]["command"]
         alive = [word.replace("/tmp/", f"{tmp_path}/") for word in probe]
@@ -178,12 +179,11 @@ def test_the_jobs_of_ci_services_run_the_tap_with_options_that_are_there(shop, t
     commands = [step["run"] for step in github["jobs"]["run"]["steps"] if "run" in step]
     lines = [line for line in (*commands, *gitlab["shop"]["script"]) if line.startswith("burler run")]
     assert len(lines) == 2 and lines[0] == lines[1]
-    (tmp_path / "state.json").write_text("{}")
     line = lines[0].replace("s3://bucket/lake", f"{tmp_path}/lake")
-    line = re.sub(r"(state\.json|report\.html)", rf"{tmp_path}/\1", line)
+    line = line.replace("report.html", f"{tmp_path}/report.html")
     done = _run(folder, line, TAP_SHOP_URL=f"http://127.0.0.1:{port}")
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "state.json").read_text())["bookmarks"]["orders"]
+    assert _keeps_the_state(tmp_path / "lake")
     assert (tmp_path / "report.html").exists()
 
 

@@ -100,13 +100,24 @@ def set_(where: Any, stream: str | None, partition: str | None) -> int:
     """
     import msgspec
 
-    from burler.singer.state import parse_state
+    from burler.singer.state import is_state, parse_state
 
     process.tell_terminal("the state")
     data = b"" if sys.stdin is None else sys.stdin.buffer.read()
+    if not data.strip():
+        raise StateError("stdin is empty. To forget a state: burler state reset.")
     if stream is None:
         value = parse_state(data, source="stdin")
-        _change(where, lambda _there: value)
+
+        def whole(there: dict[str, Any]) -> dict[str, Any]:
+            if value and is_state(there) and not is_state(value):
+                raise StateError(
+                    "stdin holds neither 'bookmarks' nor 'currently_syncing', as the state there does. "
+                    "The entry of a stream goes with its name: burler state set WHERE STREAM"
+                )
+            return value
+
+        _change(where, whole)
         return 0
     try:
         entry = msgspec.json.decode(data)
@@ -115,12 +126,17 @@ def set_(where: Any, stream: str | None, partition: str | None) -> int:
     if not isinstance(entry, dict):
         raise StateError("stdin must hold a JSON object: the entry, as 'burler state show' prints it.")
 
+    others: list[str] = []
+
     def put(there: dict[str, Any]) -> dict[str, Any]:
+        others[:] = [] if stream in _object(there, "bookmarks") else sorted(there["bookmarks"])
         holder, key = _find(there, stream, partition, must_exist=False)
         holder[key] = entry
         return there
 
     _change(where, put)
+    if others:
+        logger.warning("the state had no stream '%s'; it has now.%s", stream, near_or_all(stream, others, "It had"))
     return 0
 
 

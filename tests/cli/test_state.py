@@ -300,6 +300,24 @@ def test_entries_are_shown_set_and_reset(folder: Path, where: str) -> None:
     assert state(folder, "show", where) == {"bookmarks": {"orders": {"at": 3}}}
 
 
+@pytest.mark.parametrize("where", ["lake", "state.json"])
+def test_an_entry_does_not_take_the_place_of_a_whole_state(folder: Path, where: str) -> None:
+    run(folder, "-o", "state.json")
+    before = state(folder, "show", where)
+    done = burler("state", "set", where, cwd=folder, stdin=b'{"at": 2}')
+    assert done.code == 2 and "burler state set WHERE STREAM" in done.stderr
+    empty = burler("state", "set", where, cwd=folder, stdin=b"")
+    assert empty.code == 2 and "stdin is empty" in empty.stderr and "--state" not in empty.stderr
+    assert state(folder, "show", where) == before
+
+
+def test_an_entry_of_a_stream_that_the_state_did_not_have_is_told(folder: Path) -> None:
+    run(folder)
+    done = burler("state", "set", "lake", "ordres", cwd=folder, stdin=b'{"at": 2}')
+    assert done.code == 0 and "no stream 'ordres'; it has now. Did you mean 'orders'?" in done.stderr
+    assert "WARNING" not in burler("state", "set", "lake", "orders", cwd=folder, stdin=b'{"at": 2}').stderr
+
+
 def test_after_a_reset_the_stream_begins_anew(folder: Path) -> None:
     run(folder)
     state(folder, "reset", "lake", "orders")
