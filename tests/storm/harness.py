@@ -247,7 +247,8 @@ class Program:
                 stdin=subprocess.PIPE if stdin else None,
                 stdout=subprocess.PIPE,
                 stderr=errors if small_files is None else subprocess.PIPE,
-                env=environment(**(variables or {})),
+                # A limit of bytes would cut what Python compiles, too.
+                env=environment(PYTHONDONTWRITEBYTECODE="1", **(variables or {})),
                 start_new_session=True,
                 preexec_fn=None if small_files is None else limit,
             )
