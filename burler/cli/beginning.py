@@ -39,7 +39,7 @@ def beginning(
     sink: str,
     given: dict[str, Any] | None,
     refresh: str | None,
-    looks: bool,
+    leaves_rows_out: bool,
     config: Mapping[str, Any],
     given_config: Mapping[str, Any],
 ) -> Beginning:
@@ -48,16 +48,16 @@ def beginning(
     Args:
         given: what ``--state`` says.
         refresh: what ``--full-refresh`` says.
-        looks: a run that leaves rows out: it neither reads nor writes a lake's state.
+        leaves_rows_out: such a run neither reads nor writes a lake's state.
         config, given_config: see ``Fingerprint``.
 
     Raises:
-        UsageError: ``--full-refresh`` names a stream that is not there.
+        UsageError: ``--full-refresh`` names a stream that is not there, or none.
         ConfigError: the lake has this tap's rows from another config.
         StateError: the lake's state can't be read.
     """
     url = lake_of_sink(sink)
-    if url is None or looks:
+    if url is None or leaves_rows_out:
         names = _refreshed(app, refresh, given)
         return Beginning(given, without(given, names))
     from burler.lake.store import open_store
@@ -70,7 +70,7 @@ def beginning(
     if other is not None and refresh != ALL:
         raise ConfigError(other)
     if given is None and stored is not None and refresh != ALL:
-        given = state.start()
+        given = stored.start(state.place)
         logger.info("%s: goes on from the state in the lake, of %s", app.name, stored.written)
     names = _refreshed(app, refresh, given)
     start = without(given, names)
@@ -90,6 +90,10 @@ def _refreshed(app: App, refresh: str | None, given: Mapping[str, Any] | None) -
     if refresh == ALL:
         return None
     names = {name for name in map(str.strip, (refresh or "").split(",")) if name}
+    if refresh is not None and not names:
+        raise UsageError(
+            "--full-refresh= names no stream. All of them: --full-refresh; some: --full-refresh=orders,items."
+        )
     known = {*app.streams, *((given or {}).get("bookmarks") or {})}
     finds = app.discover is not None or any(spec.is_pattern for spec in app.streams.values())
     for name in sorted(names - known):

@@ -168,7 +168,7 @@ def run_command(load_app: Callable[[], App], **options: Any) -> int:
             sink=sink,
             given=common.read_state(asked.state, merge=settings.state_scope == "touched"),
             refresh=asked.full_refresh,
-            looks=asked.look is not None,
+            leaves_rows_out=asked.look is not None,
             config=session.config,
             given_config=loaded.config,
         )

@@ -67,14 +67,15 @@ def _entry(command: Function) -> Function:
 def show(where: Any, stream: str | None, partition: str | None) -> int:
     """Print a state, or its entry of a stream or of one of its partitions, as JSON.
 
-    WHERE is a lake's folder or URL, or a state file. PARTITION is the JSON object that the state names it by.
+    WHERE is a lake's folder or URL, or a state file. PARTITION is the JSON object that the state names it by. Where
+    there is no state yet, {} is printed.
 
     \b
     burler state show ./lake
     burler state show ./lake orders '{"region":"eu"}'
     burler state show ./lake --tap-id tap-any > state.json
 
-    Exit codes: 0 printed, 2 there is none.
+    Exit codes: 0 printed, 2 there is no such tap, file or entry.
     """
     value = _read(where)
     if value is None:
@@ -154,7 +155,6 @@ def reset(where: Any, stream: str | None, partition: str | None) -> int:
 
     Exit codes: 0 done, 2 there is no such entry, 3 a run holds it.
     """
-
     from burler.singer.state import PARTITIONS
 
     def forget(there: dict[str, Any]) -> dict[str, Any]:

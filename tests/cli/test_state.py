@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 
+from burler.errors import LockLost
 from burler.lake import LakeState, StateKeeper, load, open_store, read_lines
 from support.cli import Ended, burler, shell
 
@@ -126,6 +127,8 @@ def test_a_full_refresh_is_of_all_streams_or_of_those_that_are_named(folder: Pat
     assert orders_in(folder) == [1, 2, 3] * 3
     wrong = run(folder, "--full-refresh=ordres")
     assert wrong.code == 2 and "Did you mean 'orders'?" in wrong.stderr
+    none = run(folder, "--full-refresh=")
+    assert none.code == 2 and "names no stream" in none.stderr
 
 
 def test_a_full_refresh_of_some_leaves_the_others_of_a_state_file_on_stdout(folder: Path) -> None:
@@ -177,6 +180,27 @@ def test_of_two_runs_at_once_one_stops_before_its_next_state(folder: Path) -> No
     assert ended.code == 3 and "another run of 'tap-shop'" in ended.one_critical()
     assert not ended.stdout, "no STATE"
     assert kept(folder)["orders"]["at"] == 9
+
+
+def test_a_run_stops_also_where_another_moved_a_stream_before_it_did(tmp_path: Path) -> None:
+    lake = LakeState(open_store(str(tmp_path)), "tap-shop")
+
+    def begin() -> StateKeeper:
+        keeper = StateKeeper(lake, begun=lake.read(), start=lake.start() or {})
+        keeper.runs({"orders", "shops"})
+        return keeper
+
+    def at(orders: int, shops: int) -> Any:
+        return {"bookmarks": {"orders": {"at": orders}, "shops": {"at": shops}}}
+
+    begin().save(at(3, 3))
+    one, other = begin(), begin()
+    one.save(at(3, 3))
+    other.save(at(9, 3))
+    one.save(at(3, 4))
+    with pytest.raises(LockLost, match="'orders'"):
+        one.save(at(5, 4))
+    assert lake.start() == at(9, 4)
 
 
 def test_two_runs_of_other_streams_leave_each_others_entries(folder: Path) -> None:

@@ -80,6 +80,17 @@ class StoredState:
         more = {key: kept for key, kept in wire.items() if key not in _OURS}
         return cls(value, config, wire.get("writer-id"), wire.get("written"), more)
 
+    def start(self, place: str) -> dict[str, Any]:
+        """The state that a run goes on from.
+
+        Args:
+            place: what is named if it is none.
+
+        Raises:
+            StateError: it is none.
+        """
+        return parse_state(self.to_bytes(), source=place)
+
     def to_bytes(self) -> bytes:
         """As it stands in the lake."""
         wire = {
@@ -122,7 +133,7 @@ class LakeState:
             StateError: it can't be read.
         """
         stored = self.read()
-        return None if stored is None else parse_state(stored.to_bytes(), source=self.place)
+        return None if stored is None else stored.start(self.place)
 
     def change(
         self,
@@ -190,7 +201,9 @@ class StateKeeper:
         replaces: bool = False,
     ) -> None:
         self.state, self.writer_id = state, new_writer_id()
-        self._known, self._fingerprint = begun or StoredState(), fingerprint
+        begun = begun or StoredState()
+        # What this run has read or written itself: an entry that is another one now was changed by somebody else.
+        self._known, self._config, self._fingerprint = _entries(begun.value), begun.config, fingerprint
         self._is_run, self._refreshed, self._replaces = start is not None, refreshed, replaces
         self._said = _entries(_exact(start or {}))
         self._ran: Collection[str] = ()
@@ -216,12 +229,13 @@ class StateKeeper:
             if self._is_run:
                 self._check(there, held, edits, again)
             wanted = {**held, **edits}
-            config = there.config if self._fingerprint is None else self._fingerprint.hashes(self._known.config)
+            config = there.config if self._fingerprint is None else self._fingerprint.hashes(self._config)
             return replace(
                 there, value=_document({key: one for key, one in wanted.items() if one is not _GONE}), config=config
             )
 
-        self._known = self.state.change(changed, previous=self._is_first, writer_id=self.writer_id)
+        self._config = self.state.change(changed, previous=self._is_first, writer_id=self.writer_id).config
+        self._known.update(edits)
         self._said, self._is_first = now, False
 
     def _edits(self, now: Mapping[EntryPath, Any]) -> dict[EntryPath, Any]:
@@ -231,7 +245,7 @@ class StateKeeper:
         if not self._is_first or not self._is_run:
             return edits
         # The first one: where the run was given another state than the lake's, its own entries take the place of these.
-        for path in {**_entries(self._known.value), **now}:
+        for path in {**self._known, **now}:
             is_own = path[0] != _BOOKMARKS or (len(path) > 1 and path[1] in self._ran)
             if path in now:
                 if is_own:
@@ -249,17 +263,16 @@ class StateKeeper:
     ) -> None:
         """Whether the entries are still those that this run knows (or, with ``again``, has written itself: the answer
         may have been lost)."""
-        known = _entries(self._known.value)
         for path, new in edits.items():
             found = held.get(path, _GONE)
-            if found != known.get(path, _GONE) and not (again and found == new):
+            if found != self._known.get(path, _GONE) and not (again and found == new):
                 what = f"of stream '{path[1]}'" if len(path) > 1 else f"('{path[0]}')"
                 raise LockLost(
                     f"{self.state.place}: the state {what} was changed meanwhile: another run of "
                     f"'{self.state.tap_id}' is at it, or somebody has set it.\nThis one stops; what it has committed "
                     "stays, and comes again. Have one run of a stream at a time."
                 )
-        if self._fingerprint is None or there.config in (None, self._known.config):
+        if self._fingerprint is None or there.config in (None, self._config):
             return
         if keys := self._fingerprint.differing(there.config or {}):
             raise LockLost(
