@@ -443,7 +443,7 @@ def prune(
     check_prefix(prefix, "prefix")
     before = now() - older_than_seconds
     place = Storage(location, prefix)
-    inside, slash, own = prefix.rpartition("/")
+    inside, _, own = prefix.rpartition("/")
     if location.folder is None:
         place.store.look(inside)
     elif not (location.folder / inside).is_dir():
@@ -451,21 +451,7 @@ def prune(
             f"{location.folder / inside} is not there. Give the folder of batch files (batch_config.storage.root)."
         )
 
-    def not_entered(path: str, error: OSError) -> None:
-        if path.startswith(prefix) and not is_hidden(path):
-            shown = place.store.locate(path)
-            logger.warning("batch files below %s stay: it can't be listed: %s.", shown, error.strerror or error)
-
-    whole: list[StoredFile] = []
-    left: list[StoredFile] = []
-    for file in place.store.files(inside, hidden=True, unreadable=not_entered):
-        path = file.path.removeprefix(inside + slash)
-        if location.folder is not None and (location.folder / file.path).is_symlink():
-            continue
-        if is_ours(path, own):
-            whole.append(file)
-        elif is_ours(path, own, hidden=True):
-            left.append(file)
+    whole, left = _written(place)
     if ageless := [file for file in whole if file.modified == UNKNOWN_TIME]:
         fact = "the store does not say when they were written"
         logger.warning(
@@ -482,3 +468,25 @@ def prune(
         gone += [file for file, removed in zip(left, pool.map(is_removed, left), strict=True) if removed]
     gone += place.store.abort_uploads(inside, lambda path: is_ours(path, own), before=before, dry_run=dry_run)
     return [Removed(f"{place.root}/{file.path}", file.size_bytes, file.modified) for file in gone]
+
+
+def _written(place: Storage) -> tuple[list[StoredFile], list[StoredFile]]:
+    """Burler's files under the prefix of a place: whole ones, and what is left of those that were being written."""
+    (inside, slash, own), folder = place.prefix.rpartition("/"), place.location.folder
+
+    def not_entered(path: str, error: OSError) -> None:
+        if path.startswith(place.prefix) and not is_hidden(path):
+            shown = place.store.locate(path)
+            logger.warning("batch files below %s stay: it can't be listed: %s.", shown, error.strerror or error)
+
+    whole: list[StoredFile] = []
+    left: list[StoredFile] = []
+    for file in place.store.files(inside, hidden=True, unreadable=not_entered):
+        path = file.path.removeprefix(inside + slash)
+        if folder is not None and (folder / file.path).is_symlink():
+            continue
+        if is_ours(path, own):
+            whole.append(file)
+        elif is_ours(path, own, hidden=True):
+            left.append(file)
+    return whole, left
