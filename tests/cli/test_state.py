@@ -125,6 +125,8 @@ def test_a_full_refresh_is_of_all_streams_or_of_those_that_are_named(folder: Pat
     every = burler("run", "--full-refresh", "tap_shop.py", "--sink", "lake:lake", "--state", "s.json", cwd=folder)
     assert every.code == 0, "the word behind it is APP"
     assert orders_in(folder) == [1, 2, 3] * 3
+    nothing = run(folder, "--full-refresh=")
+    assert nothing.code == 2 and "names no stream" in nothing.stderr
     wrong = run(folder, "--full-refresh=ordres")
     assert wrong.code == 2 and "Did you mean 'orders'?" in wrong.stderr
     none = run(folder, "--full-refresh=")
@@ -369,6 +371,9 @@ def test_a_run_that_writes_holds_the_state(folder: Path) -> None:
 
 
 def test_the_tap_is_to_be_named_where_there_are_several(folder: Path) -> None:
+    (folder / "lake" / "raw").mkdir(parents=True)
+    nobody = burler("state", "show", "lake", cwd=folder)
+    assert nobody.code == 2 and "no tap in this lake yet" in nobody.stderr
     run(folder)
     run(folder, "--tap-id", "second")
     assert burler("state", "show", "lake", cwd=folder).code == 2

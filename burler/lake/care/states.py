@@ -31,6 +31,8 @@ def state_of(store: Store, tap_id: str | None) -> LakeState:
     lake = Lake(store)
     there = {folder: lake.tap_of(folder) or folder for folder in store.folders(layout.ROOT)}
     if tap_id is None:
+        if not there:
+            raise UsageError(f"{store.url}: there is no tap in this lake yet: a run begins anew.")
         if len(there) != 1:
             raise UsageError(f"{store.url}: say which tap: --tap-id ID. It has: {', '.join(sorted(there.values()))}.")
         (tap_id,) = there.values()
