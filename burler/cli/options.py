@@ -44,7 +44,7 @@ _OPTIONS = (
         "--state",
         section=READ,
         metavar="FILE",
-        help="Go on from it: a state, a STATE message, or STATE lines; without it, from what the lake has.",
+        help="Go on from it: a state, a STATE message, STATE lines. Without it a lake's own state counts.",
     ),
     option(
         "--full-refresh",
@@ -52,7 +52,7 @@ _OPTIONS = (
         is_flag=False,
         flag_value=ALL,
         only_with_equals=True,
-        metavar="STREAMS",
+        metavar="[=STREAMS]",
         help="Begin anew, whatever a state says: all streams, or --full-refresh=orders,items.",
     ),
     option(
