@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -184,25 +185,63 @@ def test_of_two_runs_at_once_one_stops_before_its_next_state(folder: Path) -> No
     assert kept(folder)["orders"]["at"] == 9
 
 
+def keeper(lake: LakeState, **given: Any) -> StateKeeper:
+    """Of a run of two streams, from where the lake is."""
+    run = StateKeeper(lake, begun=lake.read(), **{"start": lake.start() or {}, **given})
+    run.runs({"orders", "shops"})
+    return run
+
+
+def bookmarks(**at: int) -> Any:
+    return {"bookmarks": {name: {"at": value} for name, value in at.items()}}
+
+
 def test_a_run_stops_also_where_another_moved_a_stream_before_it_did(tmp_path: Path) -> None:
     lake = LakeState(open_store(str(tmp_path)), "tap-shop")
-
-    def begin() -> StateKeeper:
-        keeper = StateKeeper(lake, begun=lake.read(), start=lake.start() or {})
-        keeper.runs({"orders", "shops"})
-        return keeper
-
-    def at(orders: int, shops: int) -> Any:
-        return {"bookmarks": {"orders": {"at": orders}, "shops": {"at": shops}}}
-
-    begin().save(at(3, 3))
-    one, other = begin(), begin()
-    one.save(at(3, 3))
-    other.save(at(9, 3))
-    one.save(at(3, 4))
+    keeper(lake).save(bookmarks(orders=3, shops=3))
+    one, other = keeper(lake), keeper(lake)
+    one.save(bookmarks(orders=3, shops=3))
+    other.save(bookmarks(orders=9, shops=3))
+    one.save(bookmarks(orders=3, shops=4))
     with pytest.raises(LockLost, match="'orders'"):
-        one.save(at(5, 4))
-    assert lake.start() == at(9, 4)
+        one.save(bookmarks(orders=5, shops=4))
+    assert lake.start() == bookmarks(orders=9, shops=4)
+
+
+def test_what_a_run_does_not_say_of_its_streams_goes_and_of_others_stays(tmp_path: Path) -> None:
+    lake = LakeState(open_store(str(tmp_path)), "tap-shop")
+    keeper(lake).save(bookmarks(orders=3, shops=3))
+    keeper(lake, start=bookmarks(orders=3, shops=3, other=1)).save(bookmarks(orders=3, shops=3, other=2))
+    keeper(lake, start=bookmarks(shops=1)).save(bookmarks(shops=2))
+    assert lake.start() == bookmarks(shops=2, other=2)
+
+
+def test_the_previous_state_is_the_one_from_before_the_run(tmp_path: Path) -> None:
+    lake = LakeState(open_store(str(tmp_path)), "tap-shop")
+    keeper(lake).save(bookmarks(orders=3))
+    run = keeper(lake)
+    for at in 4, 5:
+        run.save(bookmarks(orders=at))
+    previous = json.loads((tmp_path / "raw/tap-shop/state.previous.json").read_text())
+    assert (previous["value"], lake.start()) == (bookmarks(orders=3), bookmarks(orders=5))
+
+
+def test_a_write_whose_first_reply_was_lost_is_the_runs_own(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path))
+    lake = LakeState(store, "tap-shop")
+    keeper(lake).save(bookmarks(orders=3))
+    replace = type(store).replace
+
+    def told_as_a_conflict(*args: Any, **more: Any) -> None:
+        with mock.patch.object(type(store), "replace", replace):
+            store.replace(*args[1:], **more)
+        raise FileExistsError  # the reply to a second try of the store's library
+
+    run = keeper(lake)
+    with mock.patch.object(type(store), "replace", told_as_a_conflict):
+        run.save(bookmarks(orders=4))
+    run.save(bookmarks(orders=5))
+    assert lake.start() == bookmarks(orders=5)
 
 
 def test_two_runs_of_other_streams_leave_each_others_entries(folder: Path) -> None:
@@ -293,7 +332,8 @@ tap = Tap("tap-x", config_spec={"account": "a", "round": 1})
 
 @tap.sync("rows", schema={"properties": {"id": {"type": "integer"}}})
 def rows(config):
-    config["round"] += 1
+    if config["round"] < 4:
+        config["round"] += 1
     yield {"id": 1}
 """
     )
@@ -302,6 +342,9 @@ def rows(config):
     for number in range(2, 5):
         assert burler(*command, cwd=tmp_path).code == 0
         assert json.loads((tmp_path / "c.json").read_text())["round"] == number
+    assert burler(*command, cwd=tmp_path).code == 0, "nothing changes in this run"
+    (tmp_path / "c.json").write_text('{"account": "a", "round": 9}')
+    assert burler(*command, cwd=tmp_path).code == 0
     assert burler(*command, cwd=tmp_path, TAP_X_ACCOUNT="b").code == 2
 
 
@@ -342,6 +385,16 @@ def test_an_entry_of_a_stream_that_the_state_did_not_have_is_told(folder: Path) 
     done = burler("state", "set", "lake", "ordres", cwd=folder, stdin=b'{"at": 2}')
     assert done.code == 0 and "no stream 'ordres'; it has now. Did you mean 'orders'?" in done.stderr
     assert "WARNING" not in burler("state", "set", "lake", "orders", cwd=folder, stdin=b'{"at": 2}').stderr
+
+
+def test_a_lock_of_another_machine_counts_while_it_is_renewed(folder: Path) -> None:
+    run(folder)
+    lock = next((folder / "lake/raw/tap-shop/orders").glob("*/")) / "singerlake.lock"
+    lock.write_text('{"writer-id": "far-away", "acquired": "", "updated": "", "epoch": 1, "ttl-ms": 60000}')
+    held = burler("state", "reset", "lake", cwd=folder)
+    assert held.code == 3 and "far-away" in held.stderr
+    os.utime(lock, (1e9, 1e9))
+    assert burler("state", "reset", "lake", cwd=folder).code == 0
 
 
 def test_after_a_reset_the_stream_begins_anew(folder: Path) -> None:
