@@ -94,6 +94,7 @@ storm: $(VENV)/.for-test
 	$(STORM) batch --s3 --runs $(or $(RUNS),30)
 	$(STORM) lake --seconds $(or $(SECONDS_),300)
 	$(STORM) lake --s3 --seconds $(or $(SECONDS_),300)
+	for on in "" --s3; do $(STORM) lake --only states $$on $(if $(RUNS),--runs $(RUNS)) || exit 1; done
 	$(STORM) spark $(if $(RUNS),--runs $(RUNS))
 
 # What a push leaves out because of its time: see tests/conftest.py for the profiles of hypothesis.

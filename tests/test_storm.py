@@ -17,6 +17,7 @@ from storm.batch import Batches
 from storm.crash import Crashes
 from storm.harness import Check, World, tell
 from storm.lake import PARTS, Lakes
+from storm.lake_state import States
 from storm.signals import Signals
 from storm.signals_plan import COMBINATIONS, MODES, READERS, SIGNALS
 
@@ -179,6 +180,22 @@ def test_a_lake(tmp_path: Path):
 
     for doctored in (without_a_file, acknowledged_too_early):
         with pytest.raises(AssertionError, match="lost"):
+            story.again(doctored)
+
+
+def test_a_lake_that_keeps_the_state(tmp_path: Path):
+    story = Kept(States(kills=2))
+    assert told(story, 3, tmp_path)["runs to the end"] > 0
+    story.again()
+
+    def ahead(outcomes: list[Any]) -> None:
+        outcomes[-1].rows.popitem()
+
+    def said_too_early(outcomes: list[Any]) -> None:
+        outcomes[-1].said["orders", ""] += 1
+
+    for doctored, says in ((ahead, "state is ahead"), (said_too_early, "before the lake had it")):
+        with pytest.raises(AssertionError, match=says):
             story.again(doctored)
 
 

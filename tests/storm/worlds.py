@@ -20,12 +20,12 @@ KINDS = {
     "run": ("signals", "kill"),
     "tail": ("signals", "kill", "crash"),
     "batch": ("files",),
-    "lake": ("writers",),
+    "lake": ("writers", "states"),
     "spark": ("export", "formats", "extract", "streaming", "executors", "speculation", "pipelines"),
 }
 """Kinds of stories of each world. The first one is told where no other is asked for; of Spark's all are."""
 RUNS = {"run": 500, "tail": 1080, "batch": 200, "lake": 5, "spark": 30}
-FEW = {"kill": 200, "crash": 100, "executors": 1, "speculation": 1, "pipelines": 1}
+FEW = {"kill": 200, "states": 25, "crash": 100, "executors": 1, "speculation": 1, "pipelines": 1}
 
 
 def world_of(asked: Asked) -> World:
@@ -42,6 +42,10 @@ def world_of(asked: Asked) -> World:
         from storm.batch import Batches
 
         return Batches(asked.s3)
+    if asked.kind == "states":
+        from storm.lake_state import States
+
+        return States(asked.s3)
     if asked.world == "lake":
         from storm.lake import Lakes
 
