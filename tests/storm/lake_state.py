@@ -147,7 +147,9 @@ class States:
                 lines = bytes(one.reader.got).splitlines(keepends=True)
             whole = [json.loads(line) for line in lines if line.endswith(b"\n")]
             kept = place.read(f"raw/{TAP}/state.json")  # before the rows: a request may still be on its way
-            yield Ran(code, _places(whole[-1] if whole else None), _places(kept and json.loads(kept)), _rows(place))
+            yield Ran(
+                code, _places(whole[-1] if whole else None), _places(json.loads(kept) if kept else None), _rows(place)
+            )
 
 
 def _places(state: Mapping[str, Any] | None) -> Places:
