@@ -95,8 +95,6 @@ def _refreshed(app: App, refresh: str | None, given: Mapping[str, Any] | None) -
             "--full-refresh= names no stream. All of them: --full-refresh; some: --full-refresh=orders,items."
         )
     known = {*app.streams, *((given or {}).get("bookmarks") or {})}
-    if refresh is not None and not names:
-        raise UsageError("--full-refresh= names no stream. Without '=' it is all of them.")
     finds = app.discover is not None or any(spec.is_pattern for spec in app.streams.values())
     for name in sorted(names - known):
         if not finds:
