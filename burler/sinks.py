@@ -72,8 +72,9 @@ class Sink:
         """Call ``told`` with the whole state of each STATE whose line has been written."""
         self._told = told
 
-    def note_streams(self, streams: Collection[str]) -> None:
-        """The streams that the run reads, by their names in the state; before the first message."""
+    def note_streams(self, streams: Collection[str], *, unseen: Collection[str] = ()) -> None:
+        """The streams whose rows the run brings, and those that it reads ``unseen``, for their substreams alone, by
+        their names in the state; before the first message."""
 
     def close(self, *, complete: bool) -> None:
         """The end. ``complete`` is False where an error ends the run: what can be kept is kept."""
@@ -130,9 +131,9 @@ class Forward(Sink):
         """See ``Sink.tell_states``: what comes first holds a STATE back until the one behind may have it."""
         self._sink.tell_states(told)
 
-    def note_streams(self, streams: Collection[str]) -> None:
+    def note_streams(self, streams: Collection[str], *, unseen: Collection[str] = ()) -> None:
         """See ``Sink.note_streams``."""
-        self._sink.note_streams(streams)
+        self._sink.note_streams(streams, unseen=unseen)
 
     def close(self, *, complete: bool) -> None:
         """See ``Sink.close``."""
@@ -402,10 +403,10 @@ class LakeSink(_FileSink):
         self._writer, self._keeper = writer, keeper
         self._stopped = False
 
-    def note_streams(self, streams: Collection[str]) -> None:
+    def note_streams(self, streams: Collection[str], *, unseen: Collection[str] = ()) -> None:
         """See ``Sink.note_streams``: who keeps the state in the lake hears of it."""
         if self._keeper is not None:
-            self._keeper.runs(streams)
+            self._keeper.runs(streams, unseen=unseen)
 
     def write(self, message: Message) -> None:
         """Take a message."""

@@ -224,14 +224,28 @@ def _change(where: Any, change: Change) -> None:
 
         set_state(where, change)
         return
+    from burler.lake import layout
     from burler.localfile import replace_file
     from burler.singer.messages import encode
+
+    if where.name in (layout.STATE, layout.PREVIOUS_STATE) and (lake := _lake_of(where)) is not None:
+        raise UsageError(
+            f"{where} belongs to a lake. Nothing was changed. Say {lake} and --tap-id {where.parent.name}."
+        )
 
     value = change((_read(where) or {}) if where.exists() else {})
     try:
         replace_file(where, encode(value) + b"\n")
     except OSError as error:
         raise StorageError(f"{where} can't be written: {error.strerror}.") from None
+
+
+def _lake_of(state: Path) -> Path | None:
+    """The lake whose ``raw/<tap_id>`` folder a file stands in."""
+    from burler.lake import layout
+
+    root = state.absolute().parent.parent
+    return root.parent if (root.parent / layout.singerlake_path()).exists() else None
 
 
 def _find(value: dict[str, Any], stream: str | None, partition: str | None, *, must_exist: bool) -> tuple[Any, Any]:

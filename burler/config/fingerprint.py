@@ -6,6 +6,7 @@ Secrets don't count (a password is changed, an account stays), nor burler's own 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -22,7 +23,8 @@ Hashes = Mapping[str, str | None]
 
 _EXPIRES = re.compile(r"expir(es|y|ation)", re.IGNORECASE)
 _DIGITS = 8
-"""Of a hash: enough to tell two accounts apart, too few to find a value by trying."""
+"""Of a hash: enough to tell two accounts apart. It hides nothing from who has a list of accounts: so secrets are left
+out."""
 
 
 class Fingerprint:
@@ -40,7 +42,7 @@ class Fingerprint:
         self._settings = {key for key in fields if not (fields[key].metadata["common"] and key in own)}
         self._secret, self._tuning = form.secret_paths, form.tuning_paths
         self._config, self._given = config, self._hashed(given)
-        self._begin = self._hashed(config)
+        self._now = self._begin = self._hashed(config)
 
     def hashes(self, earlier: Hashes | None = None) -> dict[str, str | None]:
         """What is to be kept.
@@ -48,7 +50,9 @@ class Fingerprint:
         Args:
             earlier: what was kept before: a key whose value counted no more does not count again.
         """
-        now = self._hashed(self._config)
+        with contextlib.suppress(RuntimeError):  # a thread of the tap's is changing it just now; the next call sees it
+            self._now = self._hashed(self._config)
+        now = self._now
         changed = {key for key in {*now, *self._begin} if now.get(key) != self._begin.get(key)}
         changed |= {key for key, value in (earlier or {}).items() if value is None}
         return {**now, **dict.fromkeys(changed)}

@@ -10,8 +10,11 @@ from unittest import mock
 
 import pytest
 
+from burler.config.fingerprint import Fingerprint
+from burler.config.forms import ConfigForm
 from burler.errors import LockLost
 from burler.lake import LakeState, StateKeeper, load, open_store, read_lines
+from burler.storage.base import OutcomeUnknown
 from support.cli import Ended, burler, shell
 
 TAP = """
@@ -21,6 +24,7 @@ from burler import Tap
 tap = Tap("tap-shop", config_spec={"type": "object", "properties": {
     "account": {"type": "string", "default": "main"},
     "token": {"type": "string"},
+    "member": {"type": "string", "secret": True},
     "page_size": {"type": "integer", "tuning": True},
     "db": {"type": "object", "properties": {"host": {}, "retries": {"type": "integer", "tuning": True}}},
 }})
@@ -166,8 +170,8 @@ def beside(folder: Path, *other: str, **env: str) -> Any:
     """Another run comes and ends while one has begun, and has not written yet."""
     runs = StateKeeper.runs
 
-    def after_another(keeper: StateKeeper, streams: Any) -> None:
-        runs(keeper, streams)
+    def after_another(keeper: StateKeeper, streams: Any, **more: Any) -> None:
+        runs(keeper, streams, **more)
         with mock.patch.object(StateKeeper, "runs", runs):
             assert run(folder, *other, **env).code == 0
 
@@ -299,11 +303,16 @@ def test_another_account_is_refused_with_the_keys_that_differ(folder: Path) -> N
 
 
 def test_secrets_settings_tuning_and_defaults_do_not_count(folder: Path) -> None:
-    run(folder, TAP_SHOP_TOKEN="first-token", TAP_SHOP_PAGE_SIZE="10")
-    more = {"TAP_SHOP_TOKEN": "second-token", "TAP_SHOP_PAGE_SIZE": "20", "TAP_SHOP_DB__RETRIES": "3"}
+    run(folder, TAP_SHOP_TOKEN="first-token", TAP_SHOP_MEMBER="0000", TAP_SHOP_PAGE_SIZE="10")
+    more = {
+        "TAP_SHOP_TOKEN": "second-token",
+        "TAP_SHOP_MEMBER": "1111",
+        "TAP_SHOP_PAGE_SIZE": "20",
+        "TAP_SHOP_DB__RETRIES": "3",
+    }
     assert run(folder, TAP_SHOP_START_DATE="2024-01-01T00:00:00Z", TAP_SHOP_ACCOUNT="main", **more).code == 0
     written = (folder / "lake/raw/tap-shop/state.json").read_text()
-    assert "token" not in written and "page_size" not in written
+    assert not any(key in written for key in ("token", "member", "page_size"))
 
 
 def test_a_full_refresh_takes_the_new_config_and_leaves_nothing_of_the_old(folder: Path) -> None:
@@ -461,3 +470,79 @@ def test_the_file_is_one_that_a_tap_takes(folder: Path) -> None:
     path = LakeState(open_store(str(folder / "lake")), "tap-shop").place
     done = burler("run", "tap_shop.py", "--state", path, "--select", "orders", cwd=folder)
     assert [one["record"]["id"] for one in done.messages if one["type"] == "RECORD"] == [3]
+
+
+def test_what_a_state_file_says_of_a_parent_that_is_read_unseen_stays_out_of_the_lake(folder: Path) -> None:
+    (folder / "old.json").write_text('{"bookmarks": {"orders": {"at": 9}, "lines": {"parent_bookmark": {"at": 2}}}}')
+    assert run(folder, "--state", "old.json", "--select", "lines").code == 0
+    assert kept(folder) == {"lines": {"parent_bookmark": {"at": 3}}}, "the lake has no row of 'orders'"
+    run(folder)
+    assert orders_in(folder) == [1, 2, 3]
+
+
+def test_an_entry_that_the_given_state_lacks_leaves_the_lake(folder: Path) -> None:
+    run(folder)
+    (folder / "none.json").write_text('{"bookmarks": {}}')
+    assert run(folder, "--state", "none.json", "--select", "orders", MOST="0").code == 0
+    assert "orders" not in kept(folder) and "shops" in kept(folder)
+
+
+def test_two_runs_that_come_to_the_same_value_are_two_all_the_same(folder: Path) -> None:
+    run(folder)
+    with beside(folder, "--select", "orders", MOST="5"):
+        assert run(folder, "--select", "orders", MOST="5").code == 3
+
+
+def test_a_reply_that_is_lost_is_not_taken_for_another_run(folder: Path) -> None:
+    store = open_store(str(folder / "lake"))
+    keeper = StateKeeper(LakeState(store, "tap-x"), start={})
+    keeper.runs(["a", "b"])
+    keeper.save({"bookmarks": {"a": {"at": 1}, "b": {"at": 1}}})
+    replace = store.replace
+
+    def lost(path: str, data: bytes, **more: Any) -> Any:
+        replace(path, data, **more)
+        raise OutcomeUnknown("the reply is lost")
+
+    with mock.patch.object(store, "replace", lost):
+        keeper.save({"bookmarks": {"a": {"at": 2}, "b": {"at": 1}}})
+    assert LakeState(store, "tap-x").start() == {"bookmarks": {"a": {"at": 2}, "b": {"at": 1}}}
+    keeper.save({"bookmarks": {"a": {"at": 1}}})
+    assert LakeState(store, "tap-x").start() == {"bookmarks": {"a": {"at": 1}}}, "as the run says it now"
+
+
+def test_a_lock_of_another_machine_holds_the_state_until_it_is_old(folder: Path) -> None:
+    run(folder)
+    lock = next(folder.rglob("orders-*")).parent / "singerlake.lock"
+    lock.write_text('{"writer-id": "elsewhere-1-1", "ttl-ms": 60000}')
+    assert burler("state", "reset", "lake", "orders", cwd=folder).code == 3
+    os.utime(lock, (0, 0))
+    assert burler("state", "reset", "lake", "orders", cwd=folder).code == 0
+
+
+def test_the_state_in_a_lake_is_changed_by_the_lakes_name_alone(folder: Path) -> None:
+    run(folder)
+    path = "lake/raw/tap-shop/state.json"
+    for command in (["reset", path, "orders"], ["set", path]):
+        ended = burler("state", *command, cwd=folder, stdin=b'{"bookmarks": {}}')
+        assert ended.code == 2 and "--tap-id tap-shop" in ended.one_critical()
+    assert run(folder).code == 0
+
+
+def test_a_config_that_a_thread_changes_just_now_is_looked_at_again_later() -> None:
+    class Changing(dict[str, Any]):
+        busy = False
+
+        def items(self) -> Any:
+            if self.busy:
+                raise RuntimeError("dictionary changed size during iteration")
+            return super().items()
+
+    config = Changing(account="a")
+    fingerprint = Fingerprint(ConfigForm(place="here"), config, {})
+    first = fingerprint.hashes()
+    config.busy = True
+    assert fingerprint.hashes() == first
+    config.busy, config["account"] = False, "b"
+    assert fingerprint.hashes() == {"account": None}
+    assert fingerprint.hashes({"account": None, "round": None}) == {"account": None, "round": None}, "as before"

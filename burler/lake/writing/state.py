@@ -207,11 +207,17 @@ class StateKeeper:
         self._is_run, self._refreshed, self._replaces = start is not None, refreshed, replaces
         self._said = _entries(_exact(start or {}))
         self._ran: Collection[str] = ()
+        self._unseen: Collection[str] = ()
         self._is_first = True
 
-    def runs(self, streams: Collection[str]) -> None:
-        """The streams that the run reads, by their names in the state: their entries are its own."""
-        self._ran = frozenset(streams)
+    def runs(self, streams: Collection[str], *, unseen: Collection[str] = ()) -> None:
+        """The streams whose rows the run brings, by their names in the state: their entries are its own.
+
+        Args:
+            unseen: streams that it reads for their substreams alone. What it was given of them need not be true of this
+                lake, which gets none of their rows.
+        """
+        self._ran, self._unseen = frozenset(streams), frozenset(unseen)
 
     def save(self, value: Mapping[str, Any]) -> None:
         """Put a state into the lake. All that it covers has been committed.
@@ -255,7 +261,7 @@ class StateKeeper:
         return edits
 
     def _is_refreshed(self, path: EntryPath) -> bool:
-        refreshed = self._ran if self._refreshed is None else self._refreshed
+        refreshed = {*self._ran, *self._unseen} if self._refreshed is None else self._refreshed
         return self._replaces or (len(path) > 1 and path[1] in refreshed)
 
     def _check(
