@@ -10,11 +10,8 @@ from unittest import mock
 
 import pytest
 
-from burler.config.fingerprint import Fingerprint
-from burler.config.forms import ConfigForm
 from burler.errors import LockLost
 from burler.lake import LakeState, StateKeeper, load, open_store, read_lines
-from burler.storage.base import OutcomeUnknown
 from support.cli import Ended, burler, shell
 
 TAP = """
@@ -493,24 +490,6 @@ def test_two_runs_that_come_to_the_same_value_are_two_all_the_same(folder: Path)
         assert run(folder, "--select", "orders", MOST="5").code == 3
 
 
-def test_a_reply_that_is_lost_is_not_taken_for_another_run(folder: Path) -> None:
-    store = open_store(str(folder / "lake"))
-    keeper = StateKeeper(LakeState(store, "tap-x"), start={})
-    keeper.runs(["a", "b"])
-    keeper.save({"bookmarks": {"a": {"at": 1}, "b": {"at": 1}}})
-    replace = store.replace
-
-    def lost(path: str, data: bytes, **more: Any) -> Any:
-        replace(path, data, **more)
-        raise OutcomeUnknown("the reply is lost")
-
-    with mock.patch.object(store, "replace", lost):
-        keeper.save({"bookmarks": {"a": {"at": 2}, "b": {"at": 1}}})
-    assert LakeState(store, "tap-x").start() == {"bookmarks": {"a": {"at": 2}, "b": {"at": 1}}}
-    keeper.save({"bookmarks": {"a": {"at": 1}}})
-    assert LakeState(store, "tap-x").start() == {"bookmarks": {"a": {"at": 1}}}, "as the run says it now"
-
-
 def test_a_lock_of_another_machine_holds_the_state_until_it_is_old(folder: Path) -> None:
     run(folder)
     lock = next(folder.rglob("orders-*")).parent / "singerlake.lock"
@@ -527,22 +506,3 @@ def test_the_state_in_a_lake_is_changed_by_the_lakes_name_alone(folder: Path) ->
         ended = burler("state", *command, cwd=folder, stdin=b'{"bookmarks": {}}')
         assert ended.code == 2 and "--tap-id tap-shop" in ended.one_critical()
     assert run(folder).code == 0
-
-
-def test_a_config_that_a_thread_changes_just_now_is_looked_at_again_later() -> None:
-    class Changing(dict[str, Any]):
-        busy = False
-
-        def items(self) -> Any:
-            if self.busy:
-                raise RuntimeError("dictionary changed size during iteration")
-            return super().items()
-
-    config = Changing(account="a")
-    fingerprint = Fingerprint(ConfigForm(place="here"), config, {})
-    first = fingerprint.hashes()
-    config.busy = True
-    assert fingerprint.hashes() == first
-    config.busy, config["account"] = False, "b"
-    assert fingerprint.hashes() == {"account": None}
-    assert fingerprint.hashes({"account": None, "round": None}) == {"account": None, "round": None}, "as before"
