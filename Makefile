@@ -39,14 +39,15 @@ $(VENV)/.for-demo: pyproject.toml | $(VENV)/bin/python
 	$(PIP) -e '.[lake,docs-site,spark$(JAVA_EXTRA)]'
 	@touch $@
 
+# What is imported is compiled when it is: a fifth less time for the installation.
 $(VENV)/.for-test: pyproject.toml | $(VENV)/bin/python
 	@echo "== installing burler, Spark and what tests need (once; some 600 MB are downloaded)"
-	$(PIP) -e '.[lake,spark,java,test]'
+	$(PIP) --no-compile -e '.[lake,spark,java,test]'
 	$(PIP) -q --no-deps 'singer-python>=6.8'
 	@touch $@
 
 $(VENV)/.for-check: pyproject.toml | $(VENV)/bin/python
-	$(PIP) -e '.[lake,spark,java,dev]'
+	$(PIP) --no-compile -e '.[lake,spark,java,dev]'
 	$(PIP) -q --no-deps 'singer-python>=6.8'
 	@touch $(VENV)/.for-test $@
 
