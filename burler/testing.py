@@ -198,7 +198,10 @@ def bind_stream(tap: Tap, stream: str, *, bookmark: Any = None, **more: Unpack[_
 
 
 class _TakingChannel(Channel):
-    """Takes what is emitted, and does nothing with it."""
+    """Takes what is emitted, and keeps the bookmarks that are saved (None: as far as the rows go)."""
+
+    def __init__(self) -> None:
+        self.saved: list[Any] = []
 
     def rows(self, emitter: str, stream: str, rows: Iterable[Any]) -> None:
         """Read them."""
@@ -206,7 +209,8 @@ class _TakingChannel(Channel):
             pass
 
     def save_bookmark(self, stream: str, value: Any, *, given: bool) -> None:
-        """Nothing."""
+        """Keep it."""
+        self.saved.append(value)
 
     def version_begins(self, stream: str) -> None:
         """Nothing."""

@@ -80,6 +80,4 @@ def base(database_server, books, reader, tmp_path):
 @pytest.fixture(autouse=True)
 def exact(monkeypatch):
     """Records with numbers as they stand on the line, digit for digit."""
-    from support.internals import memory_sink as memory
-
-    monkeypatch.setattr(memory, "parse_line", lambda line: json.loads(line, parse_float=Decimal))
+    monkeypatch.setattr("burler.testing.parse_line", lambda line: json.loads(line, parse_float=Decimal))
