@@ -6,7 +6,6 @@ way is an error. Files of several parts (members, streams, frames) one after ano
 
 from __future__ import annotations
 
-import io
 import zlib
 from collections.abc import Callable
 from functools import partial
@@ -206,7 +205,7 @@ def _behind(name: str) -> FormatError:
     return FormatError(f"there is something else behind the end of its {name} data", kind="damaged")
 
 
-class _Streams(io.RawIOBase):
+class _Streams:
     """Streams of one compression, one behind the other, and nothing else. Python's own readers leave out what follows a
     stream of bz2 or xz, where that is none, and isal's takes a few letters behind a member of gzip for one that is cut.
 
@@ -215,24 +214,35 @@ class _Streams(io.RawIOBase):
     """
 
     def __init__(self, file: BinaryIO, name: str, begin: Callable[[], Any], padding: bytes = b"") -> None:
-        super().__init__()
         self._file, self._name, self._begin, self._padding = file, name, begin, padding
         self._stream, self._rest = begin(), b""
 
-    def readable(self) -> bool:
-        return True
+    def read(self, size: int) -> bytes:
+        """So many bytes; fewer at the end."""
+        piece = self.read1(size)
+        if len(piece) == size or not piece:
+            return piece
+        pieces, left = [piece], size - len(piece)
+        while left and (piece := self.read1(left)):
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces)
 
-    def readinto(self, buffer: Any) -> int:
-        while not self._stream.eof or self._has_next():
+    def read1(self, size: int) -> bytes:
+        """At least one byte, and at most so many; b"" at the end."""
+        while size and (not self._stream.eof or self._has_next()):
             data = b""
             if self._stream.needs_input:
                 data, self._rest = self._rest or self._file.read(_READ_BYTES), b""
                 if not data:
                     raise EOFError
-            if piece := self._stream.decompress(data, len(buffer)):
-                buffer[: len(piece)] = piece
-                return len(piece)
-        return 0
+            if piece := self._stream.decompress(data, size):
+                return bytes(piece)
+        return b""
+
+    def close(self) -> None:
+        """Let go of what is unpacked."""
+        self._stream, self._rest = self._begin(), b""
 
     def _has_next(self) -> bool:
         """Whether another stream begins; it is the next one then."""
@@ -256,19 +266,19 @@ def _gzip(file: Any) -> Any:
 
         return gzip.GzipFile(fileobj=file, mode="rb")
     begin = partial(igzip_lib.IgzipDecompressor, igzip_lib.DECOMP_GZIP)
-    return io.BufferedReader(_Streams(file, "gzip", begin, b"\0"), PIECE_BYTES)
+    return _Streams(file, "gzip", begin, b"\0")
 
 
 def _bz2(file: Any) -> Any:
     import bz2
 
-    return io.BufferedReader(_Streams(file, "bz2", bz2.BZ2Decompressor), PIECE_BYTES)
+    return _Streams(file, "bz2", bz2.BZ2Decompressor)
 
 
 def _xz(file: Any) -> Any:
     import lzma
 
-    return io.BufferedReader(_Streams(file, "xz", lzma.LZMADecompressor), PIECE_BYTES)
+    return _Streams(file, "xz", lzma.LZMADecompressor)
 
 
 def _zstd(file: Any) -> Any:

@@ -16,7 +16,7 @@ from burler.log_settings import near
 from burler.surrogates import decode_veiled
 
 MOST_LINE_BYTES = 1 << 28
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 896 << 10  # a MiB at most, with a last piece: more costs page faults
 _PIECE_BYTES = 128 << 10  # asked of a decompressor at once: what it makes of more leaves holes in the process's memory
 
 

@@ -4,6 +4,7 @@ import base64
 import json
 from decimal import Decimal
 
+import pyarrow.parquet as pq
 import pytest
 from shops import rows_of, table_tap
 
@@ -315,3 +316,20 @@ def test_schemas_say_what_types_hold(pg):
         "k": {"type": ["null", "integer"], "minimum": -9999, "maximum": 9999},
         "ta": {"type": ["null", "array"], "items": {"type": ["null", "string"]}},
     }
+
+
+def test_jsons_null_is_an_empty_cell_in_parquet(pg, tmp_path):
+    values = ["'null'", "' null '", "null", """'{"a": [1, null]}'""", "'[]'"]
+    rows = ", ".join(f"({i}, {value}, array[{i}])" for i, value in enumerate(values))
+    pg.execute("create table t (id int, v json, n int[])", f"insert into t values {rows}")
+    storage = {"encoding": {"format": "parquet"}, "storage": {"root": tmp_path.as_uri()}}
+    out = run_tap(table_tap(pg.url), {"batch_config": storage})
+    (batch,) = [message for message in out.messages if message["type"] == "BATCH"]
+    found = pq.read_table(batch["manifest"][0].removeprefix("file://")).to_pylist()
+    assert [None if row["v"] is None else json.loads(row["v"]) for row in found] == [
+        None,
+        None,
+        None,
+        {"a": [1, None]},
+        [],
+    ]
