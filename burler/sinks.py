@@ -29,8 +29,8 @@ from burler.suggest import nearest
 
 if TYPE_CHECKING:
     from burler.batch.writer import BatchWriter
-    from burler.lake.writing.state import StateKeeper
-    from burler.lake.writing.writer import LakeWriter
+    from burler.lake.state import StateKeeper
+    from burler.lake.writer import LakeWriter
 
 logger = logging.getLogger(__name__)
 
@@ -410,7 +410,7 @@ class LakeSink(_FileSink):
 
     def write(self, message: Message) -> None:
         """Take a message."""
-        from burler.lake.locking.lock import WaitStopped
+        from burler.lake.locks import WaitStopped
 
         if self._stopped:
             return  # it would stand behind a hole
@@ -456,9 +456,9 @@ def open_sink(
         if kind == "batch":
             near = " Files in place of rows are an option of their own: --batch."
         raise UsageError(f"--sink {text!r} is unknown. Known: stdout, lake:URL, spark:OUT.{near}")
-    from burler.lake.locking.lock import LockSettings
+    from burler.lake.locks import LockSettings
     from burler.lake.store import open_store
-    from burler.lake.writing.writer import LakeWriter
+    from burler.lake.writer import LakeWriter
 
     states = with_touched(stdout, settings, state)
 

@@ -58,7 +58,16 @@ LAYERS = (
 )
 # The same inside of a package, a row a text: "*" stands for its own modules.
 INSIDE = {
-    "lake": ("*", "manifests", "lake", "locking", "writing", "reading", "replay", "care", "site"),
+    "lake": (
+        "*",
+        "locks lake",
+        "committer rolling",
+        "writer driver state",
+        "ingestion reading",
+        "replay",
+        "care",
+        "site",
+    ),
     "engine": ("family session command", "catalog", "state", "writer", "acknowledge run tail", "remote"),
 }
 # burler.schema.wsdl opens what stands with SOAP. (Tap.cli() opens the command line by its name.)

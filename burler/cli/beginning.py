@@ -18,7 +18,7 @@ from burler.sinks import lake_of_sink
 from burler.suggest import near_or_all
 
 if TYPE_CHECKING:
-    from burler.lake.writing.state import StateKeeper
+    from burler.lake.state import StateKeeper
 
 logger = logging.getLogger(__name__)
 
@@ -60,8 +60,8 @@ def beginning(
     if url is None or leaves_rows_out:
         names = _refreshed(app, refresh, given)
         return Beginning(given, without(given, names))
+    from burler.lake.state import LakeState, StateKeeper, differing_config
     from burler.lake.store import open_store
-    from burler.lake.writing.state import LakeState, StateKeeper, differing_config
 
     state = LakeState(open_store(url, options=settings.lake_options), settings.tap_id or app.name)
     stored = state.read()

@@ -22,7 +22,7 @@ from burler.words import counted
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
     from burler.engine.run.signals import Stopper
-    from burler.lake.writing.writer import LakeWriter
+    from burler.lake.writer import LakeWriter
     from burler.singer.messages import State
     from burler.sinks import LineWriter
     from burler.storage.base import Store
@@ -153,7 +153,7 @@ def write_command(
     """
     from burler.cli.progress import progress
     from burler.engine.run.signals import Stopper
-    from burler.lake.writing.ingest import ingest
+    from burler.lake.ingestion import ingest
 
     if not tap_id:
         raise UsageError("lake write needs --tap-id: the name under which this tap's data stands, as --tap-id tap-crm")
@@ -218,7 +218,7 @@ def _writer_options(given: dict[str, Any]) -> dict[str, Any]:
         UsageError: a number that can't be.
     """
     from burler.batch.rolling import RollSettings
-    from burler.lake.locking.lock import LockSettings
+    from burler.lake.locks import LockSettings
 
     compression = given.get("compression")
     return {
@@ -234,8 +234,8 @@ def _writer(
     store: Store, tap_id: str, emit: Callable[[State], None], stopper: Stopper, wanted: dict[str, Any]
 ) -> LakeWriter:
     """What commits; each STATE is kept in the lake, too, before it goes out."""
-    from burler.lake.writing.state import LakeState, StateKeeper
-    from burler.lake.writing.writer import LakeWriter
+    from burler.lake.state import LakeState, StateKeeper
+    from burler.lake.writer import LakeWriter
 
     keeper = StateKeeper(LakeState(store, tap_id))
 

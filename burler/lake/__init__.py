@@ -5,12 +5,14 @@ What to open for what:
     layout, canonical, farmhash  where things lie; the SCHEMA line and its hash
     store                        the store of a URL (what stores promise: ``burler.storage``)
     datafile                     the bytes of a data file; its line 1
-    manifests/, snapshot, swap   what counts: claims and commits; as a reader sees it; compare-and-swap
+    locks, manifest, committer   how several write: whose turn it is; claims and commits; both for one run
+    replaced, snapshot, swap     files that a compacted one stands for; as a reader sees it; compare-and-swap
     lake                         ``Lake``: which taps and streams there are, their names, what manifests say
     catalogue                    ``catalogue.json`` and ``singerlake.json``
     clean, measure               whether plain JSON readers read records right; what a manifest says of a file
-    locking/                     who writes
-    writing/, reading/, replay/  messages into files; rows of a stream; the lake as a tap
+    rolling, writer, driver      open files; messages into files, by one process or several
+    ingestion, state             the lines of any tap; where the next run of a tap begins
+    reading/, replay/            rows of a stream; the lake as a tap
     care/, site/                 ``ls``, ``check``, ``compact``, ``vacuum`` and others; the static site
 
 Usable without the rest of burler::
@@ -29,16 +31,16 @@ from burler.batch.rolling import RollSettings
 from burler.lake.catalogue import read_catalogue, read_singerlake
 from burler.lake.clean import CleanCheck
 from burler.lake.datafile import read_lines, schema_message
+from burler.lake.driver import LakeDriver
+from burler.lake.ingestion import ingest
 from burler.lake.lake import load, streams
-from burler.lake.locking.lock import LockSettings
+from burler.lake.locks import LockSettings
 from burler.lake.reading.pages import LakeReading, Page, read
+from burler.lake.rolling import WrittenFile
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
+from burler.lake.state import LakeState, StateKeeper, StoredState
 from burler.lake.store import open_store, probe
-from burler.lake.writing.ingest import ingest
-from burler.lake.writing.parallel import LakeDriver
-from burler.lake.writing.parts import PartWriter, WrittenFile
-from burler.lake.writing.state import LakeState, StateKeeper, StoredState
-from burler.lake.writing.writer import LakeWriter
+from burler.lake.writer import LakeWriter, PartWriter
 from burler.storage.base import Store, StoredFile
 
 __all__ = [

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from burler.errors import LakeError, UsageError
-from burler.lake import layout
+from burler.lake import layout, replaced
+from burler.lake import manifest as doc
 from burler.lake.catalogue import read_singerlake, taps_of
-from burler.lake.manifests import document as doc
-from burler.lake.manifests import replaced
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.lake.swap import swap
 from burler.storage.base import Store

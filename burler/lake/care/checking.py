@@ -17,7 +17,7 @@ from typing import Literal
 
 from burler import times
 from burler.errors import BurlerError, LakeError, StateError
-from burler.lake import catalogue, layout
+from burler.lake import catalogue, layout, replaced
 from burler.lake.care.inventory import (
     LOCK,
     Examined,
@@ -31,11 +31,10 @@ from burler.lake.care.inventory import (
 )
 from burler.lake.care.rebuilding import read_json, stream_of
 from burler.lake.lake import Lake, StreamFolder
-from burler.lake.manifests import replaced
-from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import DamagedFile, Measured
+from burler.lake.replaced import Replacement
 from burler.lake.snapshot import FileStats, Snapshot
-from burler.lake.writing.state import StoredState
+from burler.lake.state import StoredState
 from burler.localfile import TEMPORARY
 from burler.storage.base import Store, StoredFile
 

@@ -21,13 +21,12 @@ import msgspec
 from burler import times
 from burler.errors import LakeError, UsageError
 from burler.formats.compression import compressor
-from burler.lake import layout
+from burler.lake import layout, replaced
+from burler.lake import manifest as doc
 from burler.lake.care.vacuuming import remove_unlisted
 from burler.lake.datafile import read_blocks
 from burler.lake.lake import Lake, StreamFolder
-from burler.lake.manifests import document as doc
-from burler.lake.manifests import replaced
-from burler.lake.manifests.replaced import Replacement
+from burler.lake.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.singer.lines import decode_head, decode_outermost
 from burler.storage.base import NewFile, OutcomeUnknown, Store

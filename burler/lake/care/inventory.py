@@ -12,10 +12,9 @@ from multiprocessing import get_context
 
 from burler import times
 from burler.errors import BurlerError, UsageError
-from burler.lake import layout
+from burler.lake import layout, replaced
 from burler.lake.lake import StreamFolder
-from burler.lake.locking.lock_file import LockFile, this_machine
-from burler.lake.manifests import replaced
+from burler.lake.locks import LockFile, this_machine
 from burler.lake.measure import DamagedFile, Measured, examine
 from burler.storage.base import Store, StoredFile, is_hidden
 from burler.storage.local import LocalStore

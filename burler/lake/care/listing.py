@@ -8,12 +8,11 @@ from typing import Any
 
 from burler import times
 from burler.errors import LakeError, StateError
-from burler.lake import catalogue
+from burler.lake import catalogue, replaced
 from burler.lake.lake import Lake, StreamFolder
 from burler.lake.layout import STATE, parse_file_name
-from burler.lake.manifests import replaced
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.lake.writing.state import StoredState
+from burler.lake.state import StoredState
 from burler.storage.base import Store
 
 

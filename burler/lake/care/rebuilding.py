@@ -19,16 +19,15 @@ import msgspec
 
 from burler import times
 from burler.errors import BurlerError, LakeError, UsageError
-from burler.lake import catalogue, layout
+from burler.lake import catalogue, layout, replaced
+from burler.lake import manifest as doc
 from burler.lake.care.inventory import examined
 from burler.lake.care.vacuuming import pruned
 from burler.lake.datafile import head_by_hash
 from burler.lake.lake import Lake, StreamFolder
 from burler.lake.layout import sort_key
-from burler.lake.manifests import document as doc
-from burler.lake.manifests import replaced
-from burler.lake.manifests.replaced import Replacement
 from burler.lake.measure import DamagedFile, Measured
+from burler.lake.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.swap import swap
 from burler.storage.base import UNKNOWN_TIME, Conflict, OutcomeUnknown, Store, StoredFile

@@ -12,8 +12,8 @@ from burler.errors import LockLost, UsageError
 from burler.lake import layout
 from burler.lake.care.inventory import LOCK, holder_lives
 from burler.lake.lake import Lake, not_there
-from burler.lake.locking.lock_file import LockFile
-from burler.lake.writing.state import LakeState, StoredState
+from burler.lake.locks import LockFile
+from burler.lake.state import LakeState, StoredState
 from burler.storage.base import Store
 
 _TTL_SECONDS = 300.0

@@ -19,11 +19,11 @@ from typing import Literal
 
 from burler import times
 from burler.errors import LakeError, StorageError, UsageError
+from burler.lake import manifest as doc
+from burler.lake import replaced
 from burler.lake.care.inventory import LOCK, StreamListing, awaits_commit, dead_for, guarded, listed, look
 from burler.lake.lake import Lake, StreamFolder
 from burler.lake.layout import SortKey, sort_key
-from burler.lake.manifests import document as doc
-from burler.lake.manifests import replaced
 from burler.lake.measure import DamagedFile
 from burler.lake.snapshot import Snapshot
 from burler.lake.swap import swap

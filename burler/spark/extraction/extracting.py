@@ -16,9 +16,9 @@ from burler.engine.remote import Planning
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import SyncResult
 from burler.errors import UsageError
-from burler.lake.locking.lock import LockSettings
+from burler.lake.driver import LakeDriver
+from burler.lake.locks import LockSettings
 from burler.lake.store import open_store
-from burler.lake.writing.parallel import LakeDriver
 from burler.settings import Settings
 from burler.spark.extraction.driving import Emit, Extraction
 from burler.spark.extraction.jobs import Slots

@@ -14,9 +14,9 @@ from typing import Any, cast
 from burler.config.secrets import hide_config, masked
 from burler.engine.remote import Merge
 from burler.errors import MessageError, StreamError
-from burler.lake.writing.ingest import ingest
-from burler.lake.writing.parts import PartWriter, WrittenFile
-from burler.lake.writing.writer import LakeWriter
+from burler.lake.ingestion import ingest
+from burler.lake.rolling import WrittenFile
+from burler.lake.writer import LakeWriter, PartWriter
 from burler.singer.catalog import catalog_from_wire
 from burler.singer.messages import Message, Schema, State
 from burler.singer.select import apply_select, parse_select

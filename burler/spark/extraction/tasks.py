@@ -12,8 +12,9 @@ from burler.appref import AppRef
 from burler.config.secrets import masked
 from burler.engine.remote import Part, run_part
 from burler.errors import UsageError
+from burler.lake.rolling import WrittenFile
 from burler.lake.store import open_store
-from burler.lake.writing.parts import PartWriter, WrittenFile
+from burler.lake.writer import PartWriter
 from burler.settings import Settings
 from burler.singer.messages import Message
 from burler.sinks import Sink, compression_of, roll_of

@@ -141,7 +141,7 @@ def _run_app(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> N
 
 
 def _run_command(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> None:
-    from burler.lake.writing.ingest import ingest
+    from burler.lake.ingestion import ingest
 
     settings = replace(Settings(), max_file_age_seconds=work.land_seconds)
     stream = found.declared.stream
@@ -172,7 +172,7 @@ def _of_stream(settings: Settings, config: Mapping[str, Any], work: Work) -> Set
 
 
 def _writer(url: str, tap_id: str, keep: Callable[[Message], None], settings: Settings, stopper: Stopper) -> Any:
-    from burler.lake.writing.writer import LakeWriter, RollSettings
+    from burler.lake.writer import LakeWriter, RollSettings
 
     roll = RollSettings(
         max_file_bytes=settings.max_file_bytes,

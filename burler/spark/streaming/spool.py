@@ -12,8 +12,8 @@ import time
 
 from burler import times
 from burler.lake import layout
+from burler.lake import manifest as doc
 from burler.lake.layout import sort_key
-from burler.lake.manifests import document as doc
 from burler.lake.snapshot import Snapshot
 from burler.lake.swap import swap
 from burler.spark.lakesource.ranges import is_behind

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from burler import times
 from burler.clock import Clock
 from burler.errors import MessageError
-from burler.lake.locking.lock import WaitStopped
-from burler.lake.writing.writer import LakeWriter
+from burler.lake.locks import WaitStopped
+from burler.lake.writer import LakeWriter
 from burler.singer.reader import BatchLine, Ingested, PageReader, Stopped
 
 if TYPE_CHECKING:

@@ -31,12 +31,10 @@ from burler.errors import LakeError, UsageError
 from burler.lake import layout
 from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
-from burler.lake.locking.lock import LockSettings
-from burler.lake.writing.claims import Claims
-from burler.lake.writing.notes import Notes, make_known, refuse_case_twin
-from burler.lake.writing.openfile import SchemaInUse
-from burler.lake.writing.parts import PartWriter, WrittenFile
-from burler.lake.writing.run import Run
+from burler.lake.committer import Claims, Notes, Run, make_known, refuse_case_twin
+from burler.lake.locks import LockSettings
+from burler.lake.rolling import SchemaInUse, WrittenFile
+from burler.lake.writer import PartWriter
 from burler.singer.messages import Schema
 from burler.storage.base import Store
 
