@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from burler.errors import LakeError, UsageError
 from burler.lake import layout, replaced
@@ -32,8 +32,9 @@ class NoSuchStream(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class StreamFolder:
-    """A stream's folder, and the names behind it as far as they are known (else the folders' own)."""
+    """A stream's folder in a lake, and the names behind it as far as they are known (else the folders' own)."""
 
+    store: Store = field(repr=False, compare=False)
     tap_id: str
     stream: str
     folder: str
@@ -42,6 +43,11 @@ class StreamFolder:
     def manifest(self) -> str:
         """Path of its manifest."""
         return f"{self.folder}/manifest.json"
+
+    @property
+    def tap_folder(self) -> str:
+        """``raw/<tap>``."""
+        return self.folder.rpartition("/")[0]
 
     @property
     def title(self) -> str:
@@ -53,6 +59,67 @@ class StreamFolder:
         """(tap id, stream)."""
         return self.tap_id, self.stream
 
+    def path(self, name: str) -> str:
+        """Where a data file lies; manifests name it by what stands below the folder."""
+        return f"{self.folder}/{name}"
+
+    def name(self, path: str) -> str:
+        """What manifests call the data file at ``path``."""
+        return path[len(self.folder) + 1 :]
+
+    def read_manifest(self) -> Snapshot | None:
+        """Its manifest as readers see it; None where there is none.
+
+        Raises:
+            LakeError: it is broken.
+        """
+        blob = self.store.read(self.manifest)
+        return None if blob is None else self.picture(doc.from_bytes(blob.data, self.store.locate(self.manifest)))
+
+    def picture(self, document: doc.Document) -> Snapshot:
+        """What readers see of a manifest.
+
+        Raises:
+            LakeError: what it says about a file is not of the right shape.
+        """
+        where = self.store.locate(self.manifest)
+        return doc.to_snapshot(document, tap_id=self.tap_id, stream=self.stream, folder=self.folder, place=where)
+
+    def without_manifest(self, paths: Iterable[str]) -> Snapshot:
+        """What readers see of data files that no manifest lists; they have no statistics."""
+        files = sorted(map(DataFile, paths), key=lambda file: file.order)
+        return Snapshot(self.tap_id, self.stream, self.folder, tuple(files))
+
+    def listed(self) -> Snapshot:
+        """The stream as its folder shows it, without statistics; not files that a compacted one stands for.
+
+        Raises:
+            LakeError: what a compacted file replaces can't be read.
+        """
+        return self.without_manifest(replaced.data_files(self.store, self.folder))
+
+    def change(self, change: Callable[[doc.Document], bool], *, mark: str) -> None:
+        """Compare-and-swap of a manifest that is there.
+
+        Args:
+            change: alters a fresh document, and says whether there is something to write.
+            mark: the commit id that ``change`` leaves in the document: tells an own write whose reply was lost.
+
+        Raises:
+            LakeError: it is broken, or has gone.
+        """
+        where = self.store.locate(self.manifest)
+
+        def changed(data: bytes | None, again: bool) -> bytes | None:
+            if data is None:
+                raise LakeError(f"{where} has gone meanwhile. Make it anew: burler lake rebuild {self.store.url}")
+            document = doc.from_bytes(data, where)
+            if again and mark in document["commit_ids"]:
+                return None
+            return doc.to_bytes(document) if change(document) else None
+
+        swap(self.store, self.manifest, changed)
+
 
 class Lake:
     """What lies in a store as a lake. Nothing of it is kept but names that were looked up."""
@@ -61,6 +128,17 @@ class Lake:
         self.store = store
         self._cut_taps: dict[str, str] | None = None
 
+    def taps(self, *, asked: Sequence[str] | None = None) -> dict[str, str]:
+        """The taps that have a folder: its name -> the tap id; where nothing says that, the folder's name.
+
+        Args:
+            asked: ids that are known: the names of their folders need not be looked up.
+        """
+        known = {layout.component(tap): tap for tap in asked or ()}
+        return {
+            folder: known.get(folder) or self.tap_of(folder) or folder for folder in self.store.folders(layout.ROOT)
+        }
+
     def folders(self, *, taps: Sequence[str] | None = None, streams: Sequence[str] | None = None) -> list[StreamFolder]:
         """Every stream's folder, sorted; ``taps`` and ``streams`` narrow them. No manifest is read, but of names that
         were cut.
@@ -68,13 +146,12 @@ class Lake:
         Raises:
             UsageError: a tap or stream that was asked for is not there; names those that are.
         """
-        asked = {layout.component(tap): tap for tap in taps or ()}
-        names = {
-            folder: asked.get(folder) or self.tap_of(folder) or folder for folder in self.store.folders(layout.ROOT)
-        }
+        names = self.taps(asked=taps)
         self._refuse_unknown("tap", taps, names.values())
         found = [
-            StreamFolder(tap_id, self.stream_of(tap_folder, name) or name, f"{layout.ROOT}/{tap_folder}/{name}")
+            StreamFolder(
+                self.store, tap_id, self.stream_of(tap_folder, name) or name, f"{layout.ROOT}/{tap_folder}/{name}"
+            )
             for tap_folder, tap_id in names.items()
             if taps is None or tap_id in taps
             for name in self.store.folders(f"{layout.ROOT}/{tap_folder}")
@@ -139,59 +216,15 @@ class Lake:
             NoSuchStream: the lake has no such stream; names those it has.
             LakeError: the manifest is broken.
         """
-        place = StreamFolder(tap_id, stream, layout.stream_folder(tap_id, stream))
-        found = self.manifest_of(place)
+        place = StreamFolder(self.store, tap_id, stream, layout.stream_folder(tap_id, stream))
+        found = place.read_manifest()
         if found is not None:
             return found
-        found = self.listed(place)
+        found = place.listed()
         if not found.files:
             have = (one.title for one in self.streams())
             raise NoSuchStream(not_there(self.store.url, "stream", place.title, have))
         return found
-
-    def listed(self, place: StreamFolder) -> Snapshot:
-        """A stream as its folder shows it, without statistics; not files that a compacted one stands for.
-
-        Raises:
-            LakeError: what a compacted file replaces can't be read.
-        """
-        files = map(DataFile, replaced.data_files(self.store, place.folder))
-        return Snapshot(place.tap_id, place.stream, place.folder, tuple(sorted(files, key=lambda file: file.order)))
-
-    def manifest_of(self, place: StreamFolder) -> Snapshot | None:
-        """A stream's manifest as readers see it; None where there is none.
-
-        Raises:
-            LakeError: it is broken.
-        """
-        blob = self.store.read(place.manifest)
-        if blob is None:
-            return None
-        where = self.store.locate(place.manifest)
-        document = doc.from_bytes(blob.data, where)
-        return doc.to_snapshot(document, tap_id=place.tap_id, stream=place.stream, folder=place.folder, place=where)
-
-    def change(self, place: StreamFolder, change: Callable[[doc.Document], bool], *, mark: str) -> None:
-        """Compare-and-swap of a manifest that is there.
-
-        Args:
-            change: alters a fresh document, and says whether there is something to write.
-            mark: the commit id that ``change`` leaves in the document: tells an own write whose reply was lost.
-
-        Raises:
-            LakeError: it is broken, or has gone.
-        """
-        where = self.store.locate(place.manifest)
-
-        def changed(data: bytes | None, again: bool) -> bytes | None:
-            if data is None:
-                raise LakeError(f"{where} has gone meanwhile. Make it anew: burler lake rebuild {self.store.url}")
-            document = doc.from_bytes(data, where)
-            if again and mark in document["commit_ids"]:
-                return None
-            return doc.to_bytes(document) if change(document) else None
-
-        swap(self.store, place.manifest, changed)
 
     def tap_of(self, folder: str) -> str | None:
         """The tap whose folder in ``raw/`` this is; None if nothing says it."""

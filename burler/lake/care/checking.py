@@ -124,7 +124,7 @@ def _still(store: Store, streams: Iterable[StreamCheck], findings: Sequence[Find
         if not mine:
             continue
         try:
-            snapshot = Lake(store).manifest_of(stream.listing.place)
+            snapshot = stream.listing.place.read_manifest()
         except LakeError:
             snapshot = stream.snapshot
         yield from (one for one in mine if not stream.is_settled(one, snapshot))
@@ -149,7 +149,7 @@ class StreamCheck:
         self._now = now
         self._first: list[Finding] = []
         try:
-            self.snapshot = Lake(store).manifest_of(listing.place)
+            self.snapshot = listing.place.read_manifest()
         except LakeError as error:
             self._first.append(finding("json", listing.place.manifest, self._fact(listing.place.manifest, error)))
         self.is_bare = self.snapshot is None and not self._first

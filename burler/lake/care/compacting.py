@@ -129,7 +129,7 @@ class _Work:
     def run(self) -> CompactedStream:
         nothing = CompactedStream(self.place.tap_id, self.place.stream, 0, 0)
         try:
-            snapshot = Lake(self.store).manifest_of(self.place)
+            snapshot = self.place.read_manifest()
         except LakeError as error:
             return replace(nothing, problems=(str(error),))
         if snapshot is None:
@@ -187,7 +187,7 @@ class _Work:
             doc.add_files(document, [(one.name, replace(one.stats, sequence=sequence)) for one in taken])
             return True
 
-        Lake(self.store).change(self.place, change, mark=mark)
+        self.place.change(change, mark=mark)
         unused = [one.name for one in merged if one not in taken]
         if unused:
             remove_unlisted(self.store, self.place, unused, now=self.now())

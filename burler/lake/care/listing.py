@@ -146,7 +146,7 @@ def text_of(notes: dict[str, Any], key: str) -> str | None:
 def _stream(store: Store, place: StreamFolder) -> StreamInfo | None:
     problem = None
     try:
-        snapshot = Lake(store).manifest_of(place)
+        snapshot = place.read_manifest()
     except LakeError as error:
         snapshot, problem = None, str(error)
     has_manifest, sizes = snapshot is not None, {}

@@ -225,7 +225,7 @@ class _Work:
         for one in found:
             name = stream_of(one.measured.line)
             if name and layout.component(name) == self.place.folder.rpartition("/")[2]:
-                self.place = StreamFolder(self.place.tap_id, name, self.place.folder)
+                self.place = replace(self.place, stream=name)
                 return
 
     def _told(self, old: doc.Document | None, document: doc.Document) -> RebuiltStream:

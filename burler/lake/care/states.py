@@ -29,7 +29,7 @@ def state_of(store: Store, tap_id: str | None) -> LakeState:
         UsageError: there is no such tap, or there are several.
     """
     lake = Lake(store)
-    there = {folder: lake.tap_of(folder) or folder for folder in store.folders(layout.ROOT)}
+    there = lake.taps()
     if tap_id is None:
         if not there:
             raise UsageError(f"{store.url}: there is no tap in this lake yet: a run begins anew.")

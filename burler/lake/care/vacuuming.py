@@ -146,7 +146,7 @@ def _unlisted(
     Raises:
         LakeError: its manifest is broken.
     """
-    snapshot = Lake(store).manifest_of(stream.place)
+    snapshot = stream.place.read_manifest()
     if snapshot is None:
         return []
     unlisted = list(_data(stream, snapshot, store, now))
@@ -194,7 +194,7 @@ def _room_made(store: Store, stream: StreamListing, data: Sequence[Unreferenced]
     first: a rebuild that runs meanwhile finds it whole, too, and takes none of its parts. An orphan stays: without a
     word in the manifest, a writer that still lives could commit it when it is gone.
     """
-    snapshot = Lake(store).manifest_of(stream.place)
+    snapshot = stream.place.read_manifest()
     if snapshot is None:
         return set()
     old = {file.path for file in data if file.reason == "replaced"} & {file.path for file in snapshot.replaced}
@@ -377,7 +377,7 @@ def remove_unlisted(store: Store, place: StreamFolder, names: Iterable[str], *, 
             document["sequence"] = sequence  # no data is added
         return bool(going)
 
-    Lake(store).change(place, change, mark=mark)
+    place.change(change, mark=mark)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for _ in pool.map(store.remove, [f"{place.folder}/{name}" for name in going]):
             pass

@@ -252,20 +252,20 @@ def plain(store: Store, error: Exception) -> str:
 def _snapshot(
     store: Store, tap_id: str, folder: str, entries: Mapping[str, Entry], problems: list[Problem]
 ) -> Snapshot | None:
-    lake, place = Lake(store), StreamFolder(tap_id, _stream_name(folder, entries), folder)
+    place = StreamFolder(store, tap_id, _stream_name(folder, entries), folder)
     try:
         _, *folders = folder.split("/")
-        place = StreamFolder(tap_id, lake.stream_of(*folders) or place.stream, folder)
-        snapshot = lake.manifest_of(place)
+        place = StreamFolder(store, tap_id, Lake(store).stream_of(*folders) or place.stream, folder)
+        snapshot = place.read_manifest()
         if snapshot is not None:
             return snapshot
     except (LakeError, StorageError) as error:
         problems.append(Problem(place.title, plain(store, error)))
     try:
-        snapshot = lake.listed(place)
+        snapshot = place.listed()
     except (LakeError, StorageError) as error:
         problems.append(Problem(place.title, plain(store, error)))
-        snapshot = Snapshot(*place.names, folder, ())
+        snapshot = place.without_manifest(())
     return snapshot if snapshot.files or problems else None
 
 
