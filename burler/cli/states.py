@@ -256,7 +256,7 @@ def _find(value: dict[str, Any], stream: str | None, partition: str | None, *, m
     """
     if stream is None:
         return value, None
-    from burler.lake.canonical import canonical_bytes
+    from burler.lake.hashing import canonical_bytes
     from burler.singer.state import PARTITIONS
 
     bookmarks = _object(value, "bookmarks")

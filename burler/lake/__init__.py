@@ -2,14 +2,13 @@
 
 What to open for what:
 
-    layout, canonical, farmhash  where things lie; the SCHEMA line and its hash
-    store                        the store of a URL (what stores promise: ``burler.storage``)
-    datafile                     the bytes of a data file; its line 1
+    layout, hashing              where things lie; the SCHEMA line and its hash
+    store                        the store of a URL (what stores promise: ``burler.storage``); compare-and-swap
+    datafile, clean              a data file's lines, and what a manifest says of it; whether plain JSON readers read it
     locks, manifest, committer   how several write: whose turn it is; claims and commits; both for one run
-    replaced, snapshot, swap     files that a compacted one stands for; as a reader sees it; compare-and-swap
+    replaced, snapshot           files that a compacted one stands for; a stream as a reader sees it
     lake                         ``Lake``: which taps and streams there are, their names, what manifests say
     catalogue                    ``catalogue.json`` and ``singerlake.json``
-    clean, measure               whether plain JSON readers read records right; what a manifest says of a file
     rolling, writer, driver      open files; messages into files, by one process or several
     ingestion, state             the lines of any tap; where the next run of a tap begins
     reading/, replay/            rows of a stream; the lake as a tap

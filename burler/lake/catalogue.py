@@ -14,8 +14,8 @@ from typing import Any
 from burler.clock import Clock
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
-from burler.lake.canonical import CANONICAL_FORM, ENCODINGS, is_base85_hash, is_schema_hash
-from burler.lake.swap import Document, change_json, parse_json
+from burler.lake.hashing import CANONICAL_FORM, ENCODINGS, is_base85_hash, is_schema_hash
+from burler.lake.store import Document, change_json, parse_json
 from burler.singer.messages import Schema
 from burler.storage.base import Store
 

@@ -29,9 +29,9 @@ from typing import Self
 from burler.clock import LAST_SECONDS, Clock, briefly
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
-from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
 from burler.lake.committer import Claims, Notes, Run, make_known, refuse_case_twin
+from burler.lake.hashing import schema_hash, schema_line
 from burler.lake.locks import LockSettings
 from burler.lake.rolling import SchemaInUse, WrittenFile
 from burler.lake.writer import PartWriter

@@ -16,7 +16,7 @@ from burler.lake import layout, replaced
 from burler.lake import manifest as doc
 from burler.lake.catalogue import read_singerlake, taps_of
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.lake.swap import swap
+from burler.lake.store import swap
 from burler.storage.base import Store
 from burler.suggest import did_you_mean
 from burler.words import some

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from burler.errors import UsageError
-from burler.lake.canonical import schema_hash
+from burler.lake.hashing import schema_hash
 
 ROOT = "raw"
 MAX_COMPONENT_BYTES = 200

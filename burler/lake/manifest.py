@@ -31,10 +31,11 @@ import msgspec
 from burler.clock import Clock
 from burler.errors import LakeError, LockLost
 from burler.lake import layout, replaced
-from burler.lake.canonical import base85_alias, schema_hash, spellings
+from burler.lake.datafile import measure
+from burler.lake.hashing import base85_alias, schema_hash, spellings
 from burler.lake.layout import sort_key
 from burler.lake.snapshot import DataFile, FileStats, Snapshot, all_stats
-from burler.lake.swap import swap
+from burler.lake.store import swap
 from burler.storage.base import Store
 
 FORMAT = 1
@@ -473,8 +474,6 @@ def _swap(
 
 def _adopt(store: Store, tap_id: str, stream: str) -> Document:
     """A new manifest that holds every data file already there (somebody removed the old one)."""
-    from burler.lake.measure import measure
-
     document = new_document(tap_id, stream)
     folder = layout.stream_folder(tap_id, stream)
     found = sorted(map(DataFile, replaced.data_files(store, folder)), key=lambda file: file.order)
@@ -486,12 +485,12 @@ def _adopt(store: Store, tap_id: str, stream: str) -> Document:
     for file in found:
         name = file.path[len(folder) + 1 :]
         try:
-            line, stats = measure(store, file.path)
+            seen = measure(store, file.path)
         except LakeError as error:
             _log.warning("%s", error)
             files.append((name, None))
             continue
-        add_schema(document, line, digest=file.hash)
-        files.append((name, replace(stats, sequence=sequence)))
+        add_schema(document, seen.line, digest=file.hash)
+        files.append((name, replace(seen.stats, sequence=sequence)))
     add_files(document, files)
     return document

@@ -26,7 +26,7 @@ from burler.config.fingerprint import Fingerprint
 from burler.errors import LakeError, LockLost, StateError
 from burler.lake import layout
 from burler.lake.locks import new_writer_id
-from burler.lake.swap import parse_json, swap
+from burler.lake.store import parse_json, swap
 from burler.singer.messages import encode
 from burler.singer.state import PARTITIONS, parse_state
 from burler.storage.base import Store

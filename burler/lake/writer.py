@@ -22,9 +22,9 @@ from burler.batch.rolling import HeldStates, RollSettings
 from burler.clock import LAST_SECONDS, Clock, briefly
 from burler.errors import BurlerError, MessageError
 from burler.lake import catalogue, manifest
-from burler.lake.canonical import schema_hash, schema_line
 from burler.lake.clean import CleanCheck
 from burler.lake.committer import Claims, Notes, Run, make_known, refuse_case_twin
+from burler.lake.hashing import schema_hash, schema_line
 from burler.lake.locks import LockSettings, WaitStopped
 from burler.lake.rolling import Form, LakeFiles, Owner, SchemaInUse, WrittenFile
 from burler.lake.snapshot import FileStats

@@ -20,7 +20,7 @@ MODULES = {
     "batch_storage": "burler.batch.storage",
     "batch_config": "burler.batch_config",
     "cli_process": "burler.cli.process",
-    "canonical": "burler.lake.canonical",
+    "hashing": "burler.lake.hashing",
     "layout": "burler.lake.layout",
     "lake_locks": "burler.lake.locks",
     "manifest": "burler.lake.manifest",

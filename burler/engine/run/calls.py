@@ -225,7 +225,7 @@ class Calls:
     def _digest(self) -> str:
         """What is emitted in this run, as a short text: the schema's hash; of several streams, the hash of their
         hashes. A field or a substream more, and the source has to be read again."""
-        from burler.lake.canonical import schema_hash, schema_line  # taps without source states load nothing of it
+        from burler.lake.hashing import schema_hash, schema_line  # taps without source states load nothing of it
 
         streams = [planned for _name, planned in sorted(self.planned.by_name.items())]
         hashes = [schema_hash(schema_line(schema_of(planned))) for planned in streams]

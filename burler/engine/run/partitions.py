@@ -174,7 +174,7 @@ def canonical(partition: Mapping[str, Any], wrong: Callable[[str], StreamError])
     if all(type(name) is str and type(value) in (str, int) for name, value in partition.items()):
         with contextlib.suppress(ValueError, OverflowError):  # then what is wrong with it is said below
             return _SORTED.encode(partition).decode()
-    from burler.lake.canonical import canonical_bytes
+    from burler.lake.hashing import canonical_bytes
 
     try:
         return canonical_bytes(partition).decode()

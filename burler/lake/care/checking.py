@@ -30,8 +30,8 @@ from burler.lake.care.inventory import (
     listed,
 )
 from burler.lake.care.rebuilding import read_json, stream_of
+from burler.lake.datafile import DamagedFile, Measured
 from burler.lake.lake import Lake, StreamFolder
-from burler.lake.measure import DamagedFile, Measured
 from burler.lake.replaced import Replacement
 from burler.lake.snapshot import FileStats, Snapshot
 from burler.lake.state import StoredState

@@ -13,9 +13,9 @@ from multiprocessing import get_context
 from burler import times
 from burler.errors import BurlerError, UsageError
 from burler.lake import layout, replaced
+from burler.lake.datafile import DamagedFile, Measured, measure
 from burler.lake.lake import StreamFolder
 from burler.lake.locks import LockFile, this_machine
-from burler.lake.measure import DamagedFile, Measured, examine
 from burler.storage.base import Store, StoredFile, is_hidden
 from burler.storage.local import LocalStore
 
@@ -198,6 +198,6 @@ def examined(
 def look(store: Store, path: str) -> Examined:
     """One file; a damage is an answer."""
     try:
-        return examine(store, path)
+        return measure(store, path)
     except DamagedFile as damage:
         return damage

@@ -23,13 +23,12 @@ from burler.lake import catalogue, layout, replaced
 from burler.lake import manifest as doc
 from burler.lake.care.inventory import examined
 from burler.lake.care.vacuuming import pruned
-from burler.lake.datafile import head_by_hash
+from burler.lake.datafile import DamagedFile, Measured, head_by_hash
 from burler.lake.lake import Lake, StreamFolder
 from burler.lake.layout import sort_key
-from burler.lake.measure import DamagedFile, Measured
 from burler.lake.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
-from burler.lake.swap import swap
+from burler.lake.store import swap
 from burler.storage.base import UNKNOWN_TIME, Conflict, OutcomeUnknown, Store, StoredFile
 
 

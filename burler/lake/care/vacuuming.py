@@ -22,11 +22,11 @@ from burler.errors import LakeError, StorageError, UsageError
 from burler.lake import manifest as doc
 from burler.lake import replaced
 from burler.lake.care.inventory import LOCK, StreamListing, awaits_commit, dead_for, guarded, listed, look
+from burler.lake.datafile import DamagedFile
 from burler.lake.lake import Lake, StreamFolder
 from burler.lake.layout import SortKey, sort_key
-from burler.lake.measure import DamagedFile
 from burler.lake.snapshot import Snapshot
-from burler.lake.swap import swap
+from burler.lake.store import swap
 from burler.localfile import TEMPORARY
 from burler.storage.base import Conflict, OutcomeUnknown, Store, StoredFile
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from burler import times
 from burler.errors import UsageError
-from burler.lake.canonical import other_spelling
+from burler.lake.hashing import other_spelling
 from burler.lake.layout import parse_file_name
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.singer.messages import UTC

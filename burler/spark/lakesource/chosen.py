@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from burler.errors import UsageError
+from burler.lake.datafile import measure
 from burler.lake.lake import Lake
-from burler.lake.measure import measure
 from burler.lake.reading.choice import Choice, no_such_version, versions_wanted
 from burler.lake.replay.replay import Position
 from burler.lake.snapshot import DataFile, Snapshot
@@ -123,7 +123,7 @@ def _learned(lake: LakeStream) -> dict[int, int]:
             lake.stream,
             len(unknown),
         )
-    found = {file.rank: measure(lake.store, file.lake_path)[1].activate_version for file in unknown}
+    found = {file.rank: measure(lake.store, file.lake_path).stats.activate_version for file in unknown}
     return {rank: version for rank, version in found.items() if version is not None}
 
 

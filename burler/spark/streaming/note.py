@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from burler.errors import LakeError, UsageError
-from burler.lake.swap import swap
+from burler.lake.store import swap
 from burler.storage.base import Store
 
 PATH = "burler-stream.json"

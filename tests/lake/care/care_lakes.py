@@ -15,7 +15,7 @@ import pytest
 
 from burler.lake import read_lines
 from burler.singer.messages import ActivateVersion
-from support.internals import canonical
+from support.internals import hashing
 
 DAY = 86_400.0
 TEXT = {"type": ["null", "string"]}
@@ -41,11 +41,9 @@ def fill(lake: Any, *rows: int, stream: str = "users", start: int = 0, **schema:
 def put(lake: Any, stream: str, name: str, rows: list[dict[str, Any]], at: dt.datetime, schema: Any) -> Path:
     """A data file that nobody committed, as a writer of another make would leave it. ``name`` is its compression, or
     the whole path below the schema's folder, with {times} in it."""
-    line = canonical.schema_line(schema)
+    line = hashing.schema_line(schema)
     stamp = at.strftime("%Y%m%dT%H%M%SZ")
-    path = (
-        lake.path / "raw" / lake.tap_id / stream / canonical.schema_hash(line) / name.format(times=f"{stamp}-{stamp}")
-    )
+    path = lake.path / "raw" / lake.tap_id / stream / hashing.schema_hash(line) / name.format(times=f"{stamp}-{stamp}")
     path.parent.mkdir(parents=True, exist_ok=True)
     moment = at.strftime("%Y-%m-%dT%H:%M:%S.000000Z")
     messages = [{"type": "RECORD", "stream": stream, "record": row, "time_extracted": moment} for row in rows]

@@ -12,7 +12,7 @@ from memory_lakes import in_memory
 
 from burler.errors import BurlerError, LockLost, StorageError
 from burler.lake import LakeWriter, LockSettings, ingest
-from support.internals import canonical, clocks, lake_locks, layout
+from support.internals import clocks, hashing, lake_locks, layout
 
 
 def locks_of(lake: Any) -> list[str]:
@@ -32,7 +32,7 @@ def epochs(lake: Any, stream: str = "users") -> list[int]:
 
 def held_by_another(lake: Any, stream: str = "users", *, ttl: float = 300.0) -> lake_locks.Locks:
     """The lock of a stream's usual schema in somebody else's hands."""
-    path = layout.lock_path("tap-x", stream, canonical.schema_hash(canonical.schema_line(lake.schema(stream))))
+    path = layout.lock_path("tap-x", stream, hashing.schema_hash(hashing.schema_line(lake.schema(stream))))
     other = lake_locks.Locks(
         lake.store, writer_id="other", settings=LockSettings(ttl), clock=lake.clock, heartbeat=False
     )

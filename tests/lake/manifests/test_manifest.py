@@ -11,10 +11,10 @@ import pytest
 from burler.errors import LakeError, LockLost, StorageError, UsageError
 from burler.lake import FileStats, Store, streams
 from burler.singer.messages import Schema
-from support.internals import canonical, lake_store, layout, manifest
+from support.internals import hashing, lake_store, layout, manifest
 
-LINE = canonical.schema_line(Schema("users", {"type": "object", "properties": {"id": {"type": "integer"}}}, ("id",)))
-HASH = canonical.schema_hash(LINE)
+LINE = hashing.schema_line(Schema("users", {"type": "object", "properties": {"id": {"type": "integer"}}}, ("id",)))
+HASH = hashing.schema_hash(LINE)
 TIME = "2024-01-02T12:00:00.000000Z"
 STATS = FileStats(records=1, bytes=10, first=TIME, last=TIME, clean=True)
 
@@ -47,7 +47,7 @@ def test_the_wire_form(lake: Any) -> None:
     document = wire(lake)
     assert document["versions"] == {HASH: "v1"}
     assert document["files"] == [name(1), name(2)]
-    assert document["schemas"] == {HASH: {"base85": canonical.base85_alias(LINE), "line": LINE.decode()}}
+    assert document["schemas"] == {HASH: {"base85": hashing.base85_alias(LINE), "line": LINE.decode()}}
     assert document["file_stats"] == {
         name(1): {
             "records": 2,
@@ -67,12 +67,12 @@ def test_the_wire_form(lake: Any) -> None:
 
 
 def test_versions_are_numbered_by_first_commit(lake: Any) -> None:
-    lines = [canonical.schema_line(Schema("users", {"v": n})) for n in range(3)]
+    lines = [hashing.schema_line(Schema("users", {"v": n})) for n in range(3)]
     for line in (*lines, lines[0]):
-        mine = claim(lake, digest=canonical.schema_hash(line))
+        mine = claim(lake, digest=hashing.schema_hash(line))
         manifest.commit(lake.store, mine, [], schema_line=line)
-    assert wire(lake)["versions"] == {canonical.schema_hash(line): f"v{n}" for n, line in enumerate(lines, 1)}
-    assert lake.load().hashes == tuple(map(canonical.schema_hash, lines))
+    assert wire(lake)["versions"] == {hashing.schema_hash(line): f"v{n}" for n, line in enumerate(lines, 1)}
+    assert lake.load().hashes == tuple(map(hashing.schema_hash, lines))
 
 
 def test_each_commit_counts_and_the_last_hundred_ids_are_kept(lake: Any) -> None:

@@ -11,7 +11,7 @@ from lake_stepping import NOON, TTL_SECONDS, Run, name_of
 
 from burler.lake import FileStats, LakeState, LakeWriter, LockSettings, StateKeeper
 from burler.singer.messages import Schema, State, format_time
-from support.internals import canonical, clocks, lake_locks, layout, manifest
+from support.internals import clocks, hashing, lake_locks, layout, manifest
 
 TAP, STREAM = "t", "s"
 FOLDER = layout.stream_folder(TAP, STREAM)
@@ -38,7 +38,7 @@ class Unstepped(clocks.Clock):
 UNSTEPPED = Unstepped()
 
 SCHEMA_LINES = [
-    canonical.schema_line(Schema(STREAM, {"properties": {"id": {"type": "integer"}}, "v": n})) for n in range(2)
+    hashing.schema_line(Schema(STREAM, {"properties": {"id": {"type": "integer"}}, "v": n})) for n in range(2)
 ]
 
 
@@ -50,7 +50,7 @@ def writing(*, variant: int = 0, commits: int = 1, beats: bool = False) -> Calla
         beats: a heartbeat comes between each data file and its commit.
     """
     line = SCHEMA_LINES[variant]
-    digest = canonical.schema_hash(line)
+    digest = hashing.schema_hash(line)
     lock_path = f"{FOLDER}/{digest}/singerlake.lock"
 
     def work(run: Run) -> str:

@@ -16,7 +16,7 @@ import pytest
 
 from burler.errors import LakeError
 from burler.lake import read, read_lines, schema_message
-from support.internals import canonical
+from support.internals import hashing
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 def test_lines_come_back(lake: Any, file: Any) -> None:
     lines = list(read_lines(lake.store, file.path))
-    assert lines[0] == canonical.schema_line(lake.schema(note={"type": "string"})) + b"\n"
+    assert lines[0] == hashing.schema_line(lake.schema(note={"type": "string"})) + b"\n"
     assert [json.loads(line)["record"]["id"] for line in lines[1:]] == list(range(5000))
     pages = [page.lines for page in read(lake.store).pages()]
     assert len(pages) > 1
@@ -48,13 +48,13 @@ LENGTHS = (100, 70_000, 131_070, 131_071, 131_072, 131_073, (1 << 20) - 1, 1 << 
 
 
 def test_pages_end_with_lines_however_long_these_are(lake: Any) -> None:
-    line = canonical.schema_line(lake.schema()) + b"\n"
+    line = hashing.schema_line(lake.schema()) + b"\n"
     begin, end = b'{"type":"RECORD","stream":"users","record":{"id":', b"}}\n"
     for seed in range(4):
         source = random.Random(seed)
         lake.tap_id = f"tap-{seed}"
         lines = [begin + str(n).rjust(source.choice(LENGTHS) - len(begin + end)).encode() + end for n in range(12)]
-        folder = lake.path / "raw" / lake.tap_id / "users" / canonical.schema_hash(line[:-1])
+        folder = lake.path / "raw" / lake.tap_id / "users" / hashing.schema_hash(line[:-1])
         folder.mkdir(parents=True)
         content = gzip.compress(b"".join([line, *lines]), compresslevel=1)
         (folder / "users-20240102T120000Z-20240102T120000Z.singer.gz").write_bytes(content)
@@ -96,7 +96,7 @@ def test_a_folder_named_in_base85_is_held_against_line_1_too(lake: Any, file: An
     with pytest.raises(LakeError, match="line 1 hashes to"):
         list(read_lines(lake.store, rewrite(lake, file, lambda data: data, folder="UMnRs&Xg$g")))
     line = next(read_lines(lake.store, file.path))
-    path = rewrite(lake, file, lambda data: data, folder=canonical.base85_alias(line[:-1]))
+    path = rewrite(lake, file, lambda data: data, folder=hashing.base85_alias(line[:-1]))
     assert len(list(read_lines(lake.store, path))) == 5001
 
 

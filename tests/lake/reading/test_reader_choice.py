@@ -17,7 +17,7 @@ from faulty_store import FaultyStore
 import burler.lake
 from burler.errors import LakeError, UsageError
 from burler.lake import LakeReading, read
-from support.internals import canonical
+from support.internals import hashing
 
 NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -99,12 +99,12 @@ def test_a_schema_version_opens_its_folder_alone(hours: Any, asked: str | None, 
 
 
 def test_a_schema_version_by_its_hash_in_either_spelling(hours: Any) -> None:
-    line = canonical.schema_line(hours.schema(f0={"type": "string"}))
-    for spelled in (canonical.schema_hash(line), canonical.base85_alias(line)):
+    line = hashing.schema_line(hours.schema(f0={"type": "string"}))
+    for spelled in (hashing.schema_hash(line), hashing.base85_alias(line)):
         assert ids(read(hours.store, schema=spelled)) == [2, 3]
         assert ids(read(hours.store, schema=f"{spelled}..")) == [2, 3, 4, 5]
-    for wrong in ("v4", "v", "", "..", "1" * 11, canonical.base85_alias(b"other")):
-        with pytest.raises(UsageError, match=r"no stream has the schema version .*v2 \(" + canonical.schema_hash(line)):
+    for wrong in ("v4", "v", "", "..", "1" * 11, hashing.base85_alias(b"other")):
+        with pytest.raises(UsageError, match=r"no stream has the schema version .*v2 \(" + hashing.schema_hash(line)):
             read(hours.store, schema=wrong)
 
 

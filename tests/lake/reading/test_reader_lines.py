@@ -18,7 +18,7 @@ from memory_lakes import in_memory
 from burler.errors import LakeError
 from burler.lake import LakeWriter, Store, read
 from burler.singer.messages import ActivateVersion, Schema, format_time
-from support.internals import canonical
+from support.internals import hashing
 
 NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
 TIMES = [format_time(NOON + dt.timedelta(seconds=seconds)) for seconds in range(4)]
@@ -138,7 +138,7 @@ def written(found: Rows) -> Held:
 
 def foreign(found: Rows) -> Held:
     """The same as another program may write it: no manifest, blanks, further keys, lower case, odd messages."""
-    out = [canonical.schema_line(Schema("s", SCHEMA, ("id",))).decode()]
+    out = [hashing.schema_line(Schema("s", SCHEMA, ("id",))).decode()]
     for at, (row, time, version, activates) in enumerate(found):
         message = {"stream": "s", "type": "record" if at % 2 else "RECORD", "record": row, "time_extracted": time}
         if version is not None:

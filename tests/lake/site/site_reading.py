@@ -14,7 +14,7 @@ from site_demo import NOW
 
 from burler.lake import FileStats, Store
 from support.cli import Ended, burler
-from support.internals import canonical
+from support.internals import hashing
 
 
 class _Reader(html.parser.HTMLParser):
@@ -117,7 +117,7 @@ def describe(lake: Path, stream: str, versions: list[dict[str, Any]], files: lis
         json.dumps({"key_properties": [], "schema": schema, "stream": stream, "type": "SCHEMA"}, sort_keys=True)
         for schema in versions
     ]
-    hashes = [canonical.schema_hash(line.encode()) for line in lines]
+    hashes = [hashing.schema_hash(line.encode()) for line in lines]
     stats = {}
     for number, one in enumerate(files):
         times = (re.sub(r"[-:]|\.\d+", "", text) for text in (one.first, one.last))

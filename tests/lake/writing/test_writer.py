@@ -20,7 +20,7 @@ import pytest
 from burler.errors import BurlerError, LockLost, MessageError, StorageError, UsageError
 from burler.lake import load, read_catalogue, read_singerlake
 from burler.singer.messages import ActivateVersion, Records, Schema
-from support.internals import canonical
+from support.internals import hashing
 
 NOON = dt.datetime(2024, 1, 2, 12, 0, 0, tzinfo=dt.UTC)
 
@@ -30,12 +30,12 @@ def test_one_page_becomes_one_file_at_its_place(lake: Any) -> None:
         writer.schema(lake.schema())
         writer.records(lake.page("users", 1, 2))
         assert lake.files() == []
-    digest = canonical.schema_hash(canonical.schema_line(lake.schema()))
+    digest = hashing.schema_hash(hashing.schema_line(lake.schema()))
     (path,) = lake.files()
     folder = lake.path / "raw" / "tap-x" / "users" / digest
     assert path == folder / "users-20240102T120000Z-20240102T120000Z.singer.gz"
     lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
-    assert lines[0] == canonical.schema_line(lake.schema()) + b"\n"
+    assert lines[0] == hashing.schema_line(lake.schema()) + b"\n"
     assert b"".join(lines[1:]) == lake.page("users", 1, 2).lines
     assert lake.hidden() == []
 
@@ -46,7 +46,7 @@ def test_zcat_and_head_prove_the_folder(lake: Any) -> None:
         writer.records(lake.page("users", *range(50)))
     (path,) = lake.files()
     line = subprocess.run(f"zcat '{path}' | head -1", shell=True, check=True, capture_output=True).stdout
-    assert canonical.schema_hash(line.rstrip(b"\n")) == path.parent.name
+    assert hashing.schema_hash(line.rstrip(b"\n")) == path.parent.name
 
 
 def test_the_statistics(lake: Any) -> None:
@@ -95,7 +95,7 @@ def test_another_schema_begins_another_file_in_another_folder(lake: Any) -> None
             writer.schema(schema)
             writer.records(lake.page("users", number))
     assert [file.hash for file in lake.load().files] == [
-        canonical.schema_hash(canonical.schema_line(s)) for s in (one, two, one)
+        hashing.schema_hash(hashing.schema_line(s)) for s in (one, two, one)
     ]
     assert lake.ids() == [1, 2, 3]
     assert list(lake.load().versions.values()) == ["v1", "v2"]
@@ -142,7 +142,7 @@ def test_a_taken_name_gets_a_number_and_is_not_touched(lake: Any) -> None:
 def test_files_roll_by_bytes_between_lines(lake: Any) -> None:
     page = lake.page("users", *range(100))
     line = len(page.lines) // 100
-    limit = len(canonical.schema_line(lake.schema())) + 1 + 10 * (line + 2)
+    limit = len(hashing.schema_line(lake.schema())) + 1 + 10 * (line + 2)
     with lake.writer(max_file_bytes=limit) as writer:
         writer.schema(lake.schema())
         writer.records(page)
@@ -225,7 +225,7 @@ def test_a_stream_without_rows_is_known_and_has_no_file(lake: Any) -> None:
     assert lake.files() == []
     snapshot = lake.load()
     assert list(snapshot.versions.values()) == ["v1", "v2"]
-    assert snapshot.schema_lines[snapshot.hashes[1]] == canonical.schema_line(lake.schema())
+    assert snapshot.schema_lines[snapshot.hashes[1]] == hashing.schema_line(lake.schema())
     catalog = read_catalogue(lake.store, "tap-x")
     assert catalog is not None
     assert [entry["stream"] for entry in catalog["streams"]] == ["users"]

@@ -11,7 +11,7 @@ from s3_lakes import s3_lake
 
 from burler.errors import UsageError
 from burler.lake import ingest, read_lines, read_singerlake, schema_message, streams
-from support.internals import canonical
+from support.internals import hashing
 
 NAMES = [
     "../../../escape",
@@ -113,24 +113,24 @@ def test_a_lake_that_spells_hashes_as_the_text_does(any_lake: Any) -> None:
         "canonical": "burler-1",
         "encoding": "base85",
     }
-    line = canonical.schema_line(lake.schema())
+    line = hashing.schema_line(lake.schema())
     (file,) = lake.load().files
-    assert file.hash == canonical.base85_alias(line)
+    assert file.hash == hashing.base85_alias(line)
     assert next(read_lines(lake.store, file.path))[:-1] == line
     with lake.writer() as writer:  # without being told again
         writer.schema(lake.schema())
         writer.records(lake.page("users", 2))
     assert lake.ids() == [1, 2]
-    assert lake.load().versions == {canonical.base85_alias(line): "v1"}
-    assert schema_message(lake.store, lake.load(), canonical.base85_alias(line)) == lake.schema()
+    assert lake.load().versions == {hashing.base85_alias(line): "v1"}
+    assert schema_message(lake.store, lake.load(), hashing.base85_alias(line)) == lake.schema()
     manifest = json.loads(lake.store.read("raw/tap-x/users/manifest.json").data)
-    assert manifest["schemas"][canonical.base85_alias(line)]["base85"] == canonical.base85_alias(line)
+    assert manifest["schemas"][hashing.base85_alias(line)]["base85"] == hashing.base85_alias(line)
 
 
 def test_schemas_without_data_are_known_by_the_lakes_own_spelling(lake: Any) -> None:
     with lake.writer(encoding="base85") as writer:
         writer.schema(lake.schema())
-    assert list(lake.load().versions) == [canonical.base85_alias(canonical.schema_line(lake.schema()))]
+    assert list(lake.load().versions) == [hashing.base85_alias(hashing.schema_line(lake.schema()))]
 
 
 def test_a_lake_keeps_the_spelling_it_was_made_with(lake: Any) -> None:
@@ -168,13 +168,13 @@ def test_an_unknown_spelling_is_named(lake: Any) -> None:
 def test_each_spelling_leads_to_the_other() -> None:
     for number in range(40):
         line = b"%d" % number
-        here, there = canonical.schema_hash(line), canonical.schema_hash(line, "base85")
-        assert (canonical.other_spelling(here), canonical.other_spelling(there)) == (there, here)
+        here, there = hashing.schema_hash(line), hashing.schema_hash(line, "base85")
+        assert (hashing.other_spelling(here), hashing.other_spelling(there)) == (there, here)
 
 
 @pytest.mark.parametrize("text", ["", "users", "zzzzzzzzzzz", "~~~~~~~~~~", "a b c d e f", "GkZ4VgVbUrW0", "\x00" * 10])
 def test_what_is_no_hash_has_no_other_spelling(text: str) -> None:
-    assert canonical.other_spelling(text) is None
+    assert hashing.other_spelling(text) is None
 
 
 def test_any_tap_writes_to_a_lake_of_base85(lake: Any, tmp_path: Any) -> None:
