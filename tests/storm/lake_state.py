@@ -18,7 +18,7 @@ from storm.places import Bucket, Folder, place_of
 from support.cli import PYTHON
 
 TAP = "tap-states"
-ROWS = 240
+ROWS = 400
 REGIONS = ("eu", "us")
 SOURCE = f"""
 import time
@@ -26,6 +26,7 @@ from burler import Tap
 
 tap = Tap("{TAP}")
 SCHEMA = {{"properties": {{"id": {{"type": "integer"}}, "region": {{"type": "string"}}}}}}
+OFTEN = "every_n(7)"
 
 
 def read(stream, region):
@@ -34,7 +35,7 @@ def read(stream, region):
         yield {{"id": number, "region": region}}
 
 
-@tap.sync("orders", schema=SCHEMA, key_properties=["id"], replication_key="id", order="asc")
+@tap.sync("orders", schema=SCHEMA, key_properties=["id"], replication_key="id", bookmark_strategy=OFTEN)
 def orders(stream):
     yield from read(stream, "")
 
@@ -44,11 +45,13 @@ def regions():
     return [{{"region": name}} for name in {REGIONS}]
 
 
-@tap.sync("shops", schema=SCHEMA, key_properties=["id", "region"], replication_key="id", order="asc")
+@tap.sync("shops", schema=SCHEMA, key_properties=["id", "region"], replication_key="id", bookmark_strategy=OFTEN)
 def shops(stream, partition):
     yield from read(stream, partition["region"])
 """
 CONFIG = {"max_file_records": 7, "state_message_min_interval_ms": 1, "lock_ttl_seconds": 0.8}
+SECONDS = {"begun": 1.2, "state": 0.3, "commit": 0.001}
+"""When runs are killed: at most so many seconds after what."""
 ENTRIES = [("orders", ""), *(("shops", region) for region in REGIONS)]
 Places = dict[tuple[str, str], int]
 """How far each entry of a state is."""
@@ -56,10 +59,11 @@ Places = dict[tuple[str, str], int]
 
 @dataclass(frozen=True)
 class Plan:
-    """``strikes``: SIGKILL so many seconds after the first STATE (True) or after the run has begun."""
+    """``strikes``: SIGKILL so many seconds after the run has begun, after its first STATE, or after a commit later on
+    (at once: before its state is written, with some luck)."""
 
     seed: int
-    strikes: tuple[tuple[bool, float], ...]
+    strikes: tuple[tuple[str, float], ...]
 
 
 @dataclass
@@ -120,8 +124,8 @@ class States:
     def plan(self, seed: int) -> Plan:
         """See ``World``."""
         chance = random.Random(seed)
-        begun = [chance.random() < 0.8 for _ in range(self.kills)]
-        return Plan(seed, tuple((is_begun, chance.random() * (0.3 if is_begun else 1.5)) for is_begun in begun))
+        after = chance.choices(list(SECONDS), k=self.kills)
+        return Plan(seed, tuple((what, chance.random() * SECONDS[what]) for what in after))
 
     def check(self, plan: Plan) -> Check:
         """See ``World``."""
@@ -138,9 +142,13 @@ class States:
             variables = dict(place.environment)
             with Program(words, folder, str(number), variables=variables, reading={}) as one:
                 if strike is not None:
-                    while strike[0] and one.process.poll() is None and not one.reader.begun.wait(0.02):
+                    after, seconds = strike
+                    while after != "begun" and one.process.poll() is None and not one.reader.begun.wait(0.02):
                         pass
-                    time.sleep(strike[1])
+                    there = _manifests(place)
+                    while after == "commit" and one.process.poll() is None and _manifests(place) == there:
+                        time.sleep(0.0005)
+                    time.sleep(seconds)
                     one.process.kill()
                 code = one.process.wait(PATIENCE_SECONDS)
                 one.reader.join(PATIENCE_SECONDS)
@@ -158,6 +166,10 @@ def _places(state: Mapping[str, Any] | None) -> Places:
     for partition, entry in bookmarks.get("shops", {}).get("partitions", {}).items():
         found["shops", json.loads(partition)["region"]] = entry
     return {entry: at["id"] for entry, at in found.items() if "id" in at}
+
+
+def _manifests(place: Folder | Bucket) -> list[bytes | None]:
+    return [place.read(f"raw/{TAP}/{stream}/manifest.json") for stream in ("orders", "shops")]
 
 
 def _rows(place: Folder | Bucket) -> Counter[tuple[str, str, int]]:

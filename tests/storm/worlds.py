@@ -25,7 +25,7 @@ KINDS = {
 }
 """Kinds of stories of each world. The first one is told where no other is asked for; of Spark's all are."""
 RUNS = {"run": 500, "tail": 1080, "batch": 200, "lake": 5, "spark": 30}
-FEW = {"kill": 200, "states": 25, "crash": 100, "executors": 1, "speculation": 1, "pipelines": 1}
+FEW = {"kill": 200, "states": 32, "crash": 100, "executors": 1, "speculation": 1, "pipelines": 1}
 
 
 def world_of(asked: Asked) -> World:
