@@ -68,7 +68,7 @@ INSIDE = {
         "care",
         "site",
     ),
-    "engine": ("family session command", "catalog", "state", "writer", "acknowledge run tail", "remote"),
+    "engine": ("family session beginning command", "catalog", "state", "writer", "acknowledge run tail", "remote"),
 }
 # burler.schema.wsdl opens what stands with SOAP. (Tap.cli() opens the command line by its name.)
 ALLOWED = {("schema/__init__.py", "soap")}

@@ -13,7 +13,7 @@ from burler.appref import load_app
 from burler.cli import common, process
 from burler.cli.helping import Command, argument, option
 from burler.cli.lakes_common import lake_options_in, read_lake_options
-from burler.cli.options import CONFIG, READ, SELECT, WRITE
+from burler.cli.options import CONFIG, FULL_REFRESH, READ, SELECT, WRITE
 from burler.config.loading import Loaded
 from burler.config.spec import load_config
 from burler.declare.app import App
@@ -52,8 +52,13 @@ SPARK = "Spark"
 @option("--catalog", section=READ, metavar="FILE", help="Catalog that says which streams and fields are wanted.")
 @option("-p", "--properties", section=READ, metavar="FILE", help="Legacy form of --catalog.")
 @option(
-    "-s", "--state", section=READ, metavar="FILE", help="State to go on from: a state, a STATE message, or STATE lines."
+    "-s",
+    "--state",
+    section=READ,
+    metavar="FILE",
+    help="Go on from it: a state, a STATE message, STATE lines. Without it the lake's own state counts.",
 )
+@FULL_REFRESH
 @SELECT
 @option("--tap-id", section=WRITE, metavar="ID", show_default="its name", help="Folder of this tap in the lake.")
 @option(
@@ -69,10 +74,11 @@ SPARK = "Spark"
 @lake_options_in(WRITE)
 @option("-o", "--out-file", section=WRITE, metavar="FILE", help="File that always holds the latest state.")
 def extract(names: tuple[str, ...], **options: Any) -> int:
-    """Extract APP into LAKE on Spark: each partition of a stream is a task, and a commit. STATE lines go to stdout.
+    """Extract APP into LAKE on Spark: each partition of a stream is a task, and a commit. STATE lines go to stdout; the
+    lake keeps the state, and the next run goes on from there.
 
     \b
-    burler extract tap_crm.py ./lake --config config.json --slots 16 > states.jsonl
+    burler extract tap_crm.py ./lake --config config.json --slots 16
     burler extract ./lake --exec "tap-gitlab" --config config.json
     """
     return extract_command(names, Asked(**options))
@@ -87,6 +93,7 @@ class Asked:
     catalog: str | None = None
     properties: str | None = None
     state: str | None = None
+    full_refresh: bool | str = False
     select: str | None = None
     tap_id: str | None = None
     slots: int | None = None
@@ -103,7 +110,7 @@ def extract_command(names: Sequence[str], asked: Asked) -> int:
         UsageError: options that contradict each other, or what they name is wrong.
     """
     from burler.cli.progress import of_all, progress
-    from burler.spark import extraction
+    from burler.spark.extraction.extracting import prepared
 
     app, lake = _names(names, asked)
     files = [("--catalog", asked.catalog), ("--properties", asked.properties)]
@@ -118,27 +125,23 @@ def extract_command(names: Sequence[str], asked: Asked) -> int:
         merged = loaded.config.get("state_scope") == "touched"
         start = common.read_state(asked.state, merge=merged)
         catalog = common.read_catalog(asked.catalog, asked.properties)
-        emit = _states(writer, asked.out_file, start, touched=merged)
-        _open_store(lake, asked)
         theirs = _running()
-        spark = session_for(asked.slots, asked.master, asked.remote)
-        with progress(said, stdout_on_terminal=on_terminal):
-            result = extraction.extract(
-                spark,
-                app,
-                lake,
-                exec=asked.command,
-                tap_id=asked.tap_id,
-                config=loaded,
-                catalog=catalog,
-                state=start,
-                select=asked.select,
-                slots=asked.slots,
-                emit=emit,
-                settings=_settings(asked),
-                stopper=stopper,
-                on_progress=told,
-            )
+        with prepared(
+            app,
+            lake,
+            exec=asked.command,
+            tap_id=asked.tap_id,
+            config=loaded,
+            catalog=catalog,
+            state=start,
+            full_refresh=asked.full_refresh,
+            select=asked.select,
+            settings=_settings(asked),
+        ) as what:
+            emit = _states(writer, asked.out_file, what.begun.given, touched=merged)
+            spark = session_for(asked.slots, asked.master, asked.remote)
+            with progress(said, stdout_on_terminal=on_terminal):
+                result = what.run(spark, slots=asked.slots, emit=emit, stopper=stopper, on_progress=told)
         code = process.report_errors(result)
         if result.stopped_by is not None:  # tasks may sit in a source that does not answer
             process.end_within(process.GRACE_SECONDS, code)
@@ -190,13 +193,6 @@ def _settings(asked: Asked) -> Callable[[Settings], Settings]:
         return settings if options is None else dataclasses.replace(settings, lake_options=options)
 
     return change
-
-
-def _open_store(lake: str, asked: Asked) -> None:
-    """What is wrong with the lake's place shows before Spark is started."""
-    from burler.cli.lakes_common import open_lake
-
-    open_lake(lake, asked.lake_options)
 
 
 def _states(

@@ -16,14 +16,13 @@ from burler.cli.helping import Command as Helped
 from burler.cli.lakes_common import lake_options_in
 from burler.settings import Settings, default_text
 
-ALL = "*"
-"""``--full-refresh`` without streams."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMS = ("text", "json", "markdown", "meltano")
 CONFIG = "Config file (JSON); several are merged. ENV: environment variables alone."
 
 READ, WRITE, LOOK = "What is read", "Where it goes", "A look"
+_ALL = "*"
 
 SELECT = option(
     "--select",
@@ -33,6 +32,16 @@ SELECT = option(
     metavar="PATTERNS",
     shell_complete=completing.streams_of_catalog,
     help="Streams and fields: 'contacts,contacts.name,!contacts.email'; may be given again.",
+)
+FULL_REFRESH = option(
+    "--full-refresh",
+    section=READ,
+    is_flag=False,
+    flag_value=_ALL,
+    only_with_equals=True,
+    callback=lambda _context, _option, given: given is not None and (given == _ALL or given),
+    metavar="[=STREAMS]",
+    help="Begin anew, whatever a state says: all streams, or --full-refresh=orders,items.",
 )
 _OPTIONS = (
     option("-c", "--config", section=READ, multiple=True, metavar="FILE", help=CONFIG),
@@ -46,15 +55,7 @@ _OPTIONS = (
         metavar="FILE",
         help="Go on from it: a state, a STATE message, STATE lines. Without it a lake's own state counts.",
     ),
-    option(
-        "--full-refresh",
-        section=READ,
-        is_flag=False,
-        flag_value=ALL,
-        only_with_equals=True,
-        metavar="[=STREAMS]",
-        help="Begin anew, whatever a state says: all streams, or --full-refresh=orders,items.",
-    ),
+    FULL_REFRESH,
     option(
         "--sink",
         section=WRITE,

@@ -7,16 +7,16 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burler import hangups
 from burler.cli import common, process
-from burler.cli.beginning import beginning
 from burler.cli.flags import remarks, with_flags
 from burler.cli.lakes_common import read_lake_options
 from burler.cli.landing import landing_of
 from burler.cli.reporting import Ending
 from burler.declare.app import App
+from burler.engine.beginning import Source, beginning
 from burler.engine.catalog.discovery import discover_app
 from burler.engine.run.signals import Stopper
 from burler.engine.run.start import TEST_ROWS, calm_collector, run_session
@@ -25,7 +25,10 @@ from burler.errors import UsageError
 from burler.events import RunBegan
 from burler.settings import Settings
 from burler.singer.catalog import Catalog
-from burler.sinks import LineWriter, StdoutSink, open_sink
+from burler.sinks import LineWriter, StdoutSink, lake_of_sink, open_sink
+
+if TYPE_CHECKING:
+    from burler.lake.state import LakeState
 
 logger = logging.getLogger(__name__)
 
@@ -73,8 +76,8 @@ class Asked:
 
     ``report``: the file for the report of the run. ``test``: "records" for a few rows of each stream, "schema" for
     SCHEMA messages alone. ``limit``: rows of each stream. ``lake``: where rows land on their way to
-    tables. ``full_refresh``: streams to begin anew with
-    commas between them, or ``*``. ``lake_options``: JSON, or a file that holds it.
+    tables. ``full_refresh``: streams to begin anew, with commas between them; True: all. ``lake_options``: JSON, or a
+    file that holds it.
     ``flags``: settings, with their values or text; they win.
     """
 
@@ -82,7 +85,7 @@ class Asked:
     catalog: str | None = None
     properties: str | None = None
     state: str | None = None
-    full_refresh: str | None = None
+    full_refresh: bool | str = False
     select: str | None = None
     sink: str = "stdout"
     lake: str | None = None
@@ -162,18 +165,14 @@ def run_command(load_app: Callable[[], App], **options: Any) -> int:
         hangups.release(stopper.hang_up if settings.tail else None)
         wanted = common.read_catalog(asked.catalog, asked.properties)
         sink = asked.sink if landing is None else landing.sink
+        tap_id = settings.tap_id or app.name
         begun = beginning(
-            app,
-            settings,
-            sink=sink,
+            Source.of_app(app, session.config, loaded.config),
+            None if asked.look is not None else _state_in(sink, settings, tap_id),
             given=common.read_state(asked.state, merge=settings.state_scope == "touched"),
             refresh=asked.full_refresh,
-            leaves_rows_out=asked.look is not None,
-            config=session.config,
-            given_config=loaded.config,
         )
         stdout = StdoutSink(writer, common.state_file(asked.out_file) if asked.out_file is not None else None)
-        tap_id = settings.tap_id or app.name
         target = open_sink(
             sink,
             stdout,
@@ -202,6 +201,17 @@ def run_command(load_app: Callable[[], App], **options: Any) -> int:
     if result.stopped_by is not None or settings.tail:  # a thread that is blocked may be left behind
         process.end_within(process.GRACE_SECONDS, code)
     return code
+
+
+def _state_in(sink: str, settings: Settings, tap_id: str) -> LakeState | None:
+    """What the lake of a sink has of the tap; None: rows go elsewhere."""
+    url = lake_of_sink(sink)
+    if url is None:
+        return None
+    from burler.lake.state import LakeState
+    from burler.lake.store import open_store
+
+    return LakeState(open_store(url, options=settings.lake_options), tap_id)
 
 
 def _of_this_run(app: App, settings: Settings, asked: Asked) -> Settings:

@@ -3,7 +3,8 @@
 ::
 
     ref = AppRef.of(tap)                                   # on the driver; it can be pickled (burler.appref)
-    planning = Planning(tap.seal(), config, state=state)
+    session, settings = open_session(tap.seal(), config)
+    planning = Planning(session, settings, state=state)
     parts = planning.parts("tickets")
     end = run_part(ref.load(), part, config=config, state=part.state_for(state), sink=sink)   # anywhere
     merge = Merge(planning.state)                          # on the driver
@@ -38,7 +39,7 @@ from burler.engine.run.partitions import GivenPartition, PartitionsFunction
 from burler.engine.run.run import Run
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import sync
-from burler.engine.session import open_session
+from burler.engine.session import Session, open_session
 from burler.engine.state.ledger import FamilyState, Ledger
 from burler.engine.writer.versions import next_version
 from burler.engine.writer.writer import schema_of
@@ -146,45 +147,38 @@ class Planning:
     """The plan of a run whose parts are run elsewhere, or of one of these. Safe among threads.
 
     Args:
-        config, catalog, state, select: as those of a run.
-        settings: gives those that count in place of those that the config holds.
+        session, settings: what ``open_session`` gave; whoever opened the session closes it.
+        catalog, state, select: as those of a run.
 
     Attributes:
-        tap_id: the name that the tap goes by.
         state: what the run begins with; what can't be gone on with is taken out as the parts of a stream are found.
         streams: those whose functions are called first, in the order of a local run.
 
     Raises:
-        UsageError: config, catalog, state or the tap's declarations are wrong.
+        UsageError: catalog, state or the tap's declarations are wrong.
     """
 
     def __init__(
         self,
-        app: App,
-        config: Mapping[str, Any] | Loaded,
+        session: Session,
+        settings: Settings,
         *,
         catalog: Any = None,
         state: Mapping[str, Any] | None = None,
         select: str | None = None,
-        settings: Callable[[Settings], Settings] = lambda settings: settings,
     ) -> None:
         self._lock, self._clock = threading.Lock(), Clock()
         self._ledger = Ledger(None if state is None else dict(state), self._clock)
         self.state = self._ledger.document
-        self.session, own = open_session(app, config)
-        try:
-            self.settings = replace(settings(own), tail=False)  # a part ends; whoever runs it knows of no tail
-            self.plan = make_plan(
-                discover(self.session),
-                catalog=catalog,
-                select=select,
-                state=self.state,
-                versions=self.settings.full_table_versions,
-            )
-        except BaseException:
-            self.session.close()
-            raise
-        self.tap_id = self.settings.tap_id or app.name
+        self.session = session
+        self.settings = replace(settings, tail=False)  # a part ends; whoever runs it knows of no tail
+        self.plan = make_plan(
+            discover(session),
+            catalog=catalog,
+            select=select,
+            state=self.state,
+            versions=settings.full_table_versions,
+        )
         self._runs = {one.spec.tap_stream_id: one for one in self.plan.runs}
         self.streams = tuple(self._runs)
 
@@ -245,10 +239,6 @@ class Planning:
                 "catalog?"
             )
         return self._runs[stream]
-
-    def close(self) -> None:
-        """Close the client, if the partitions functions have made one."""
-        self.session.close()
 
 
 @dataclass(slots=True)
@@ -391,14 +381,15 @@ def run_part(
         OutputClosed, StorageError, DataError: the sink failed. Errors of the stream stand in ``PartEnd.errors``.
     """
     begun = time.monotonic()
-    one = Planning(app, config, catalog=catalog, state=state, select=select, settings=settings)
+    session, own = open_session(app, config)
     try:
+        one = Planning(session, settings(own), catalog=catalog, state=state, select=select)
         given = None
         if part.partition.key is not None:
             versions = {name: table.version for name, table in part.shared.tables.items()}
             given = GivenPartition(copy.deepcopy(part.partition), versions)
         run = Run(
-            one.session,
+            session,
             replace(one.plan, runs=(one.of(part.stream),)),
             sink,
             state=one.state,
@@ -409,7 +400,7 @@ def run_part(
         )
         result = sync(run)
     finally:
-        one.close()
+        session.close()
     counts = {name: get_version(result.state, name) for name in part.shared.family.names if part.partition.key is None}
     return PartEnd(
         part,

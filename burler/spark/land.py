@@ -7,13 +7,12 @@ tables, a further run goes on from both.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from burler.appref import load_app
 from burler.config.loading import Loaded
 from burler.declare.tap import Tap
 from burler.engine.run.signals import Stopper
@@ -26,7 +25,7 @@ from burler.spark.export import export
 from burler.spark.export_options import checked
 from burler.spark.export_run import StreamResult
 from burler.spark.extraction.driving import Emit
-from burler.spark.extraction.extracting import extract
+from burler.spark.extraction.extracting import prepared
 from burler.spark.formats.file_tables import FILE_FORMATS
 from burler.spark.formats.opening import check_format
 from burler.suggest import near_or_all
@@ -64,6 +63,7 @@ def land(
     config: Mapping[str, Any] | Loaded | None = None,
     catalog: Any = None,
     state: Mapping[str, Any] | None = None,
+    full_refresh: bool | str | Collection[str] = False,
     select: str | None = None,
     slots: int | None = None,
     emit: Emit = lambda state: None,
@@ -89,15 +89,7 @@ def land(
     """
     refuse_unknown(export_options)
     place = lake_of(out, lake, kind=str(export_options.get("format", "delta")))
-    used: list[tuple[str, Settings]] = []
-
-    def noted(own: Settings) -> Settings:
-        used.append((own.tap_id or "", settings(own)))
-        return used[-1][1]
-
-    name = tap_id or _name(app, exec)
-    done = extract(
-        spark,
+    with prepared(
         app,
         place,
         exec=exec,
@@ -105,17 +97,16 @@ def land(
         config=config,
         catalog=catalog,
         state=state,
+        full_refresh=full_refresh,
         select=select,
-        slots=slots,
-        emit=emit,
-        settings=noted,
-        stopper=stopper,
-    )
-    if done.stopped_by is not None:
-        return Landed(done, [])
-    own = used[-1][1]
+        settings=settings,
+    ) as what:
+        done = what.run(spark, slots=slots, emit=emit, stopper=stopper)
+        if done.stopped_by is not None:
+            return Landed(done, [])
+        target = what.target
     tables = make_tables(
-        spark, place, out, tap_id=tap_id or own.tap_id or name, lake_options=own.lake_options, **export_options
+        spark, place, out, tap_id=target.tap_id, lake_options=target.settings.lake_options, **export_options
     )
     return Landed(done, tables)
 
@@ -178,14 +169,3 @@ def lake_of(out: str | Path, lake: str | Path | None, *, kind: str = "delta") ->
     if kind in ("delta", *FILE_FORMATS) and not str(out).startswith("jdbc:"):
         return f"{str(out).rstrip('/')}/{LAKE}"
     raise UsageError(f"format '{kind}' has no folder of its own at {out}: say where the lake is to be (lake=, --lake).")
-
-
-def _name(app: str | Path | Tap | None, exec: str | None) -> str:
-    """The folder that a tap lands in, where neither caller nor config name one."""
-    from burler.engine.command.tap_command import TapCommand
-
-    if exec is not None:
-        return TapCommand.of_command(exec, strict=False).program
-    if app is None:
-        return ""  # ``extract`` says what is missing
-    return load_app(app).name

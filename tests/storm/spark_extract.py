@@ -60,9 +60,9 @@ def rows_in(lake: Path, tap: str, stream: str) -> list[dict[str, Any]]:
 
 @dataclass
 class Ran:
-    """How a run went. ``victim``: "driver", "worker", or "" for one in peace. ``lake``: (part, id) of its rows by now.
-    ``tables``: of what was exported after the last run; ``wanted``: the state of a local run. ``findings``: of
-    ``lake check``, then."""
+    """How a run went. ``victim``: "driver", "worker", "" for one in peace. ``state``: the lake's. ``lake``: (part, id)
+    of its rows by now. ``tables``: of what was exported after the last run; ``wanted``: the state of a local run.
+    ``findings``: of ``lake check``, then."""
 
     victim: str
     code: int
@@ -149,9 +149,9 @@ class Extractions:
 
 
 def _ran(folder: Path, number: int, victim: str, chance: random.Random) -> Ran:
-    app, lake, state = folder / "tap_stormy.py", folder / "lake", folder / "state.json"
-    args: list[Any] = [PYTHON, "-m", "burler", "extract", app, lake, "--slots", SLOTS, "--out-file", state]
-    args += ["--state", state] if state.exists() else []
+    app, lake = folder / "tap_stormy.py", folder / "lake"
+    state = lake / "raw" / TAP / "state.json"
+    args: list[Any] = [PYTHON, "-m", "burler", "extract", app, lake, "--slots", SLOTS]
     variables = {"PYTHONWARNINGS": "default"}
     killed = 0
     with Program(args, folder, str(number), variables=variables, reading={}) as run:
@@ -168,7 +168,7 @@ def _ran(folder: Path, number: int, victim: str, chance: random.Random) -> Ran:
                 os.kill(one, signal.SIGKILL)
                 killed += 1
         code = run.ended(300)
-    document = json.loads(state.read_text()) if state.exists() else {}
+    document = json.loads(state.read_text())["value"] if state.exists() else {}
     there = {stream: [(row["part"], row["id"]) for row in rows_in(lake, TAP, stream)] for stream in COUNTS}
     ran = Ran(victim, code, run.stderr, document, there, killed)
     if not victim and code == 0:

@@ -217,6 +217,16 @@ class Plan:
         """The selected streams, run by run."""
         return (stream for run in self.runs for stream in run.streams)
 
+    @property
+    def seen(self) -> set[str]:
+        """The ids of the selected streams: their rows come."""
+        return {name for run in self.runs for name in run.by_name}
+
+    @property
+    def unseen(self) -> set[str]:
+        """The ids of those that are read for their substreams alone."""
+        return {run.root for run in self.runs} - self.seen
+
 
 def make_plan(
     found: Discovery,

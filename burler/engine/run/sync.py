@@ -103,8 +103,7 @@ def sync(run: Run, drive: Callable[[SyncResult], None] | None = None) -> SyncRes
     # The sink sees which streams come, and how: what is wrong with that shows before the first message.
     for stream in run.plan.streams if run.limit is None else ():
         run.sink.choose(stream.stream, stream.told("batch-enabled"))
-    seen = {name for planned in run.plan.runs for name in planned.by_name}
-    run.sink.note_streams(seen, unseen={planned.root for planned in run.plan.runs} - seen)
+    run.sink.note_streams(run.plan.seen, unseen=run.plan.unseen)
     run.sink.tell_states(run.acknowledgements.state_is_out)
     run.acknowledgements.start()
     stopper.hook_since, stopper.on_stuck = run.hook_since, run.leave

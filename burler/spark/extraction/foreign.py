@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ from burler.singer.select import apply_select, parse_select
 from burler.singer.selection import stream_selected
 from burler.spark.extraction.tasks import Done, Target
 from burler.spark.extraction.work import Named, rows_told
-from burler.spark.source.foreign import ForeignTap, look
+from burler.spark.source.foreign import ForeignTap
 from burler.spark.source.foreign import select as select_stream
 
 logger = logging.getLogger(__name__)
@@ -102,24 +102,29 @@ class _Collecting(PartWriter):
 
 
 class ExecWork:
-    """The streams of a foreign tap that are selected."""
+    """The streams of a foreign tap that are selected.
+
+    Args:
+        tap, catalog: what ``look`` gave. chosen: the catalog is the user's.
+    """
 
     def __init__(
         self,
-        text: str,
+        tap: ForeignTap,
+        catalog: Mapping[str, Any],
         target: Target,
         *,
-        config: Mapping[str, Any] | None,
-        catalog: Mapping[str, Any] | None,
+        chosen: bool,
         state: Mapping[str, Any] | None,
         select: str | None,
     ) -> None:
-        hide_config(dict(config or {}))
-        self._tap, self._catalog = look(text, config, catalog, option="--exec")
-        self._chosen, self._select, self._target = catalog is not None, select, target
+        self._tap, self._catalog = tap, catalog
+        self._chosen, self._select, self._target = chosen, select, target
         self._begun = dict(state or {})
         self.merge = Merge(self._begun)
         self.streams = tuple(_selected(self._catalog, chosen=self._chosen, select=select, source=self._tap.source))
+        self.seen: Collection[str] = self.streams
+        self.unseen: Collection[str] = ()
         if not self.streams:
             logger.warning("%s: no stream is selected. Select some in the catalog or with --select.", self._tap.source)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from burler.appref import AppRef
@@ -19,10 +19,13 @@ class Work(Protocol):
 
     Attributes:
         streams: in the order of a local run.
+        seen, unseen: see ``StateKeeper.runs``.
         merge: what was committed, the state that covers it, and what failed.
     """
 
     streams: tuple[str, ...]
+    seen: Collection[str]
+    unseen: Collection[str]
     merge: Merge
 
     def find(self, stream: str) -> list[Named]:
@@ -60,6 +63,8 @@ class AppWork:
         self._parts: dict[str, list[Part]] = {}
         self.merge = Merge(planning.state)
         self.streams = planning.streams
+        self.seen: Collection[str] = planning.plan.seen
+        self.unseen: Collection[str] = planning.plan.unseen
 
     def find(self, stream: str) -> list[Named]:
         """See ``Work.find``."""

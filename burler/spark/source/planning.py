@@ -10,6 +10,7 @@ from burler.appref import AppRef
 from burler.config.loading import Loaded, merged, read_config_file
 from burler.declare.app import App
 from burler.engine.remote import Planning
+from burler.engine.session import open_session
 from burler.errors import ConfigError
 from burler.spark.source.app import AppWork
 from burler.spark.source.declared import Declared
@@ -82,8 +83,9 @@ class Found:
     def _parts(self, options: Options) -> tuple[AppWork, ...]:
         assert self.ref is not None
         app = load_app(self.ref)
-        planning = Planning(app, dict(self.config or {}), catalog=self.catalog, state=options.state)
+        session, settings = open_session(app, dict(self.config or {}))
         try:
+            planning = Planning(session, settings, catalog=self.catalog, state=options.state)
             root = planning.streams[0]
             started = planning.state
             parts = [part for part in planning.parts(root) if self.narrowed.wants(part.partition.values)]
@@ -91,7 +93,7 @@ class Found:
                 AppWork(self.ref, part, self.catalog, self.config, part.state_for(started) or None) for part in parts
             )
         finally:
-            planning.close()
+            session.close()
 
 
 def find_stream(options: Options) -> Found:

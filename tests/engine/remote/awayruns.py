@@ -36,7 +36,7 @@ def run_away(
     lost: Callable[[runtime_away.Part], bool] = lambda part: False,
 ) -> AwayRun:
     """All streams of a tap, part by part, in the order that ``order`` gives. ``lost``: nobody hears of these again."""
-    planning = runtime_away.Planning(tap.seal(), config or {}, state=state, select=select)
+    planning = runtime_away.Planning(*runtime_away.open_session(tap.seal(), config or {}), state=state, select=select)
     merge, run = runtime_away.Merge(planning.state), AwayRun()
     for stream in planning.streams:
         parts = planning.parts(stream)
@@ -54,7 +54,7 @@ def run_away(
             run.ends.append(pickle.loads(pickle.dumps(end)))
             merge.add(run.ends[-1])
         run.messages += [message.to_wire() for message in merge.finish(stream)]
-    planning.close()
+    planning.session.close()
     run.state, run.errors = merge.state, merge.errors
     return run
 

@@ -244,7 +244,7 @@ def test_a_part_that_is_lost_leaves_the_version_that_counts():
 
 def test_parts_states_and_ends_by_hand():
     tap, state = partitioned(SOURCE), state_of({"a": 3})
-    planning = runtime_away.Planning(tap.seal(), {}, state=state)
+    planning = runtime_away.Planning(*runtime_away.open_session(tap.seal(), {}), state=state)
     parts = planning.parts("rows")
     assert [(one.partition.values, one.partition.key, one.partition.number, one.count) for one in parts] == [
         ({"account": name}, key_of(name), at, 3) for at, name in enumerate("abc")
@@ -264,7 +264,8 @@ def test_parts_states_and_ends_by_hand():
 
 def test_a_part_is_told_its_own_entry_of_thousands_unless_functions_ask_for_the_state():
     state = state_of({str(n): n for n in range(1000)})
-    (part, *_others) = runtime_away.Planning(partitioned({"7": [], "8": []}).seal(), {}, state=state).parts("rows")
+    opened = runtime_away.open_session(partitioned({"7": [], "8": []}).seal(), {})
+    (part, *_others) = runtime_away.Planning(*opened, state=state).parts("rows")
     assert marks(part.state_for(state)) == {"7": 7}
     asking = partitioned({"7": []}, lambda state, partition: [row("7", len(entry_of(state)["partitions"]))])
     away = equal(asking, state=state)
