@@ -70,21 +70,16 @@ File = TypeVar("File", bound=OpenFile)
 
 
 class OpenFiles(Generic[File]):
-    """At most one file a stream, for one thread at a time. ``end`` is the heir's: it publishes a file, and takes it out
-    of ``_open``.
+    """At most one file a stream, for one thread at a time. Whoever ends one takes it out of ``_open``.
 
     Args:
-        most: beyond so many the oldest is ended before another begins.
-        age_seconds: a file of that age is ended.
+        most: beyond so many the oldest is to be ended before another begins.
+        age_seconds: a file of that age is to be ended.
     """
 
     def __init__(self, clock: Clock, *, most: int, age_seconds: float) -> None:
         self._clock, self._most, self._age_seconds = clock, most, age_seconds
         self._open: dict[str, File] = {}
-
-    def end(self, file: File) -> None:
-        """Publish a file."""
-        raise NotImplementedError
 
     @property
     def begun(self) -> list[int]:
@@ -99,15 +94,17 @@ class OpenFiles(Generic[File]):
             return None
         return max(0.0, opened + self._age_seconds - self._clock.monotonic())
 
-    def end_old(self) -> None:
-        """End the files that are old enough."""
-        for file in [file for file in self._open.values() if self._is_old(file)]:
-            self.end(file)
+    def old(self) -> list[File]:
+        """Those that are old enough to be ended."""
+        return [file for file in self._open.values() if self._is_old(file)]
 
-    def end_all(self) -> None:
-        """End every file, those that were begun first before the others."""
-        for file in sorted(self._open.values(), key=_begun):
-            self.end(file)
+    def in_order(self) -> list[File]:
+        """All, in the order in which they were begun."""
+        return sorted(self._open.values(), key=lambda file: file.begun)
+
+    def surplus(self) -> list[File]:
+        """Those to end before another is begun: the oldest, where there are as many as may be."""
+        return self.in_order()[: max(0, len(self._open) - self._most + 1)]
 
     def discard(self) -> None:
         """Drop all that is not published."""
@@ -115,17 +112,8 @@ class OpenFiles(Generic[File]):
             file.discard()
         self._open.clear()
 
-    def _make_place(self) -> None:
-        """For one file more."""
-        while len(self._open) >= self._most:
-            self.end(min(self._open.values(), key=_begun))
-
     def _is_old(self, file: File) -> bool:
         return self._clock.monotonic() - file.opened >= self._age_seconds
-
-
-def _begun(file: OpenFile) -> int:
-    return file.begun
 
 
 class HeldStates:

@@ -361,7 +361,7 @@ class BatchWriter(OpenFiles[_BatchFile]):
         """A STATE: goes on at once if all before it is out, else when it is; newest only."""
         with self._working():
             self._held.add(self._place, message, self.begun)
-            self.end_old()
+            self._end(self.old())
 
     # ---- when files end --------------------------------------------------------------------------------
 
@@ -370,12 +370,12 @@ class BatchWriter(OpenFiles[_BatchFile]):
         if self._dead:
             return
         with self._working():
-            self.end_old()
+            self._end(self.old())
 
     def flush(self) -> None:
         """End every open file, send its message, let the newest STATE go."""
         with self._working():
-            self.end_all()
+            self._end(self.in_order())
 
     def close(self) -> None:
         """The end: ``flush``; afterwards the writer takes nothing more. Nothing happens after an error."""
@@ -451,7 +451,7 @@ class BatchWriter(OpenFiles[_BatchFile]):
         self._end_of(stream)
         if stream not in self._layouts:
             raise MessageError(f"stream '{stream}': data came before its SCHEMA. The tap must send SCHEMA first.")
-        self._make_place()
+        self._end(self.surplus())
         name = plain(stream)  # two streams may have the same in the names of files
         self._numbers[name] = self._numbers.get(name, 0) + 1
         encoding = self.config.encoding
@@ -469,6 +469,10 @@ class BatchWriter(OpenFiles[_BatchFile]):
     def _is_full(self, file: _BatchFile) -> bool:
         """Whether no more rows belong into it."""
         return file.records >= self.config.batch_size or file.size_bytes >= self.config.batch_bytes
+
+    def _end(self, files: list[_BatchFile]) -> None:
+        for file in files:
+            self.end(file)
 
     def _end_of(self, stream: str) -> None:
         if stream in self._open:

@@ -34,8 +34,8 @@ from burler.lake.driver import LakeDriver
 from burler.lake.ingestion import ingest
 from burler.lake.lake import load, streams
 from burler.lake.locks import LockSettings
+from burler.lake.manifest import WrittenFile
 from burler.lake.reading.pages import LakeReading, Page, read
-from burler.lake.rolling import WrittenFile
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.state import LakeState, StateKeeper, StoredState
 from burler.lake.store import open_store, probe

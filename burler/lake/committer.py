@@ -1,274 +1,295 @@
-"""What a run that commits is given: the lake, its own name, how it waits."""
+"""Who may commit, and what: the locks, the claims and the notes of one run.
+
+A run writes a schema version of a stream in these steps. Each is safe whatever other writers do, and wherever this one
+is paused or killed between two of them:
+
+1. ``take``: the lock (``burler.lake.locks``), so that writers take turns; then the claim (``burler.lake.manifest``),
+   which ends every earlier one; then the lock is read once more. Where another writer has the lock, what is open is
+   committed first, all other locks are given back, and only then ``wait``: so no two writers wait for each other.
+2. Data files are made under names that were free (``burler.lake.rolling``). No manifest names them.
+3. ``commit``: they enter the manifest, if the claim stands. Who was taken over gets ``LockLost``.
+4. A STATE that covers them goes out, after it is in the lake itself (``burler.lake.state``).
+5. ``release``, at the end of the run; under ``tail`` after each commit.
+
+Beside the data it keeps up the tap's catalog and its status in ``singerlake.json``, on which nothing rests.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from burler import times
-from burler.clock import Clock
+from burler.clock import LAST_SECONDS, Clock, briefly
 from burler.errors import BurlerError, UsageError
 from burler.lake import catalogue, layout, manifest
-from burler.lake.locks import Locks, LockSettings, new_writer_id
-from burler.lake.rolling import SchemaInUse
+from burler.lake.hashing import schema_hash, schema_line
+from burler.lake.locks import Locks, LockSettings, StreamLock, new_writer_id
+from burler.lake.manifest import Claim, Key, SchemaVersion, WrittenFile
 from burler.lake.snapshot import FileStats
 from burler.singer.messages import Schema
 from burler.storage.base import Store
 
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run of a tap into a lake, by a ``LakeWriter`` or a ``LakeDriver``: see their arguments."""
-
-    store: Store
-    tap_id: str
-    writer_id: str
-    clock: Clock
-    locks: LockSettings | None
-    tail: bool
-    should_stop: Callable[[], bool]
-    encoding: str | None
-
-    @classmethod
-    def of(
-        cls,
-        store: Store,
-        tap_id: str,
-        writer_id: str | None,
-        clock: Clock | None,
-        locks: LockSettings | None,
-        tail: bool,
-        should_stop: Callable[[], bool],
-        encoding: str | None,
-    ) -> Self:
-        """With what goes without saying for each None.
-
-        Raises:
-            UsageError: the tap's name can't be a folder's.
-        """
-        layout.component(tap_id)
-        writer_id = writer_id or new_writer_id()
-        return cls(store, tap_id, writer_id, clock or Clock(), locks, tail, should_stop, encoding)
-
-
 _log = logging.getLogger("burler.lake")
-Key = tuple[str, str]
-"""(stream, hash)."""
 
 
-class Claims:
-    """Locks and claims of one writer.
+@dataclass(slots=True)
+class Tally:
+    """Data files of a stream, and the RECORDs in them."""
+
+    files: int = 0
+    records: int = 0
+
+    def add(self, file: FileStats) -> None:
+        """One more file."""
+        self.files += 1
+        self.records += file.records
+
+
+class Committer:
+    """What one run owns in a lake. For one thread at a time.
 
     On a store whose conditions do not hold among processes there are no locks, and nothing fences: one warning says so.
 
     Args:
-        most: beyond so many locks, those that are not needed now are given back.
+        most_locks: beyond so many, those that are not needed now are given back.
+
+    The others are as those of ``LakeWriter``.
+
+    Attributes:
+        committed: what was committed, by stream.
+
+    Raises:
+        UsageError: the tap's name can't be a folder's.
     """
 
-    def __init__(self, run: Run, *, most: int = 1000) -> None:
-        self._run, self._store, self._most = run, run.store, most
+    def __init__(
+        self,
+        store: Store,
+        tap_id: str,
+        *,
+        writer_id: str | None = None,
+        clock: Clock | None = None,
+        encoding: str | None = None,
+        locks: LockSettings | None = None,
+        tail: bool = False,
+        should_stop: Callable[[], bool] = lambda: False,
+        most_locks: int = 1000,
+    ) -> None:
+        layout.component(tap_id)
+        self._store, self._tap_id, self._tail, self._most = store, tap_id, tail, most_locks
+        self._writer_id, self._clock = writer_id or new_writer_id(), clock or Clock()
+        self._wanted, self._encoding, self._started = encoding, "", ""
         self._locks: Locks | None = Locks(
-            run.store, writer_id=run.writer_id, settings=run.locks, clock=run.clock, should_stop=run.should_stop
+            store, writer_id=self._writer_id, settings=locks, clock=self._clock, should_stop=should_stop
         )
-        self._claims: dict[Key, manifest.Claim] = {}
-        self._checked = False
+        self._looked = False
+        self._claims: dict[Key, Claim] = {}
+        self._streams: set[str] = set()
+        self._without_files: dict[Key, SchemaVersion] = {}
+        self._undescribed: dict[str, Schema] = {}
+        self.committed: defaultdict[str, Tally] = defaultdict(Tally)
+
+    # ---- schema versions ---------------------------------------------------------------------------------------------
+
+    def version_of(self, message: Schema, line: bytes | None = None) -> SchemaVersion:
+        """A schema as this lake names it. The first one makes the lake known, and that the tap is running.
+
+        Raises:
+            MessageError: the schema has no exact JSON text.
+            UsageError: the stream's name, or the tap's, differs only in case from another's; the lake names schemas by
+                rules that were not asked for, or are unknown.
+        """
+        line = line or schema_line(message)
+        if message.stream not in self._streams:
+            self._refuse_case_twins(message.stream)
+        self._begin()
+        self._streams.add(message.stream)
+        return SchemaVersion(message, line, schema_hash(line, self._encoding))
+
+    def note(self, schema: SchemaVersion) -> None:
+        """A schema version is in use: the catalog is to have it, and the manifest, also where no file of it comes."""
+        self._without_files[schema.key] = schema
+        self._undescribed[schema.stream] = schema.message
+
+    def register(self) -> None:
+        """Make known the schemas without data: who reads the lake knows the stream's columns all the same."""
+        for schema in self._without_files.values():
+            manifest.register(
+                self._store, self._tap_id, schema.stream, schema_line=schema.line, hash=schema.hash, clock=self._clock
+            )
+        self._without_files.clear()
+        self._describe(list(self._undescribed))
+
+    # ---- locks and claims --------------------------------------------------------------------------------------------
 
     def check(self) -> None:
         """Raise what a heartbeat found out: ``LockLost``."""
         if self._locks is not None:
             self._locks.check()
 
-    def take(
-        self,
-        schema: SchemaInUse,
-        *,
-        before_wait: Callable[[], object],
-        needed: Callable[[Key], bool] = lambda _key: False,
-    ) -> None:
-        """Own a schema version: before the first byte of a file of it.
+    def take(self, key: Key, *, needed: Collection[Key] = ()) -> StreamLock | None:
+        """Own a schema version, before the first byte of a file of it: lock and claim.
 
         Args:
-            before_wait: called where the lock is not free: commits all that is open.
-            needed: whether a file of a schema version is open.
+            needed: schema versions of which files are open.
+
+        Returns:
+            The lock, where another writer has it: commit what is open, then ``wait`` for it. None: it is ours.
 
         Raises:
-            LockTimeout, WaitStopped: see ``Locks.acquire``. LockLost: it was taken over again at once.
-            StorageError: the store fails.
+            LockLost: it was taken over again at once. StorageError: the store fails.
         """
-        if not self._checked:
-            self._check_store()
+        self._begin()
+        self._look_at_store()
         if self._locks is None:
-            if schema.key not in self._claims:
-                self._claim(schema)
-            return
-        path = self._path(schema.key)
+            if key not in self._claims:
+                self._claim(key)
+            return None
+        path = self._path(key)
         if self._locks.holds(path):
-            return
+            return None
         if len(self._locks) >= self._most:
-            self._give_back(lambda key: not needed(key))
+            self.release([one for one in self._claims if one not in needed])
+        known = self._claims.get(key)
+        lock = self._locks.attempt(path, key[0], epoch=known.epoch if known else 0)
+        if not lock.held:
+            return lock
+        self._claim(key)
+        return None
 
-        def alone() -> None:
-            before_wait()
-            self._give_back(lambda _key: True)
+    def wait(self, key: Key, lock: StreamLock) -> None:
+        """Own a schema version that another writer has. All that is ours is given back first: two writers that each
+        have what the other waits for would wait for ever.
 
-        known = self._claims.get(schema.key)
-        self._locks.acquire(path, schema.stream, epoch=known.epoch if known else 0, before_wait=alone)
-        claim = self._claim(schema)
-        self._locks.confirm(path, claim.epoch)
+        Raises:
+            LockTimeout, WaitStopped: see ``Locks.wait``. LockLost, StorageError: see ``take``.
+        """
+        assert self._locks is not None
+        self.release(list(self._claims))
+        self._locks.wait(lock)
+        self._claim(key)
 
-    def commit(self, schema: SchemaInUse, files: list[tuple[str, FileStats]]) -> manifest.Committed:
-        """Files enter the manifest, if the claim stands.
+    def names_taken(self, key: Key) -> frozenset[str]:
+        """Names that no new file may have, as the manifest said last (``manifest.Claim``)."""
+        return self._claims[key].taken
+
+    def release(self, keys: Collection[Key]) -> None:
+        """Give locks back. Their claims are kept: if nobody else has claimed by then, they serve again."""
+        if self._locks is not None:
+            for key in keys:
+                self._locks.release(self._path(key))
+
+    # ---- commits -----------------------------------------------------------------------------------------------------
+
+    def commit(self, files: Sequence[WrittenFile]) -> None:
+        """Files of one schema version enter the manifest in one step, if the claim stands.
 
         Raises:
             LockLost: it does not. LakeError, StorageError: see ``manifest.commit``.
         """
+        key = files[0].key
+
+        def confirm() -> None:
+            if self._locks is not None:
+                self._locks.confirm(self._path(key), self._claims[key].epoch)
+
         done = manifest.commit(
             self._store,
-            self._claims[schema.key],
-            files,
-            schema_line=schema.line,
-            confirm=lambda: self._confirm(schema.key),
-            clock=self._run.clock,
+            self._claims[key],
+            [(file.name, file.stats) for file in files],
+            schema_line=files[0].schema_line,
+            confirm=confirm,
+            clock=self._clock,
         )
-        self._claims[schema.key] = done.claim
-        return done
+        self._claims[key] = done.claim
+        self._without_files.pop(key, None)
+        for file in files:
+            self.committed[file.stream].add(file.stats)
+        self._describe([key[0]])
+        if self._tail:
+            self.release([key])
 
-    def taken(self, schema: SchemaInUse) -> frozenset[str]:
-        """Names that no new file may have, as the manifest said last (``manifest.Claim``)."""
-        return self._claims[schema.key].taken
+    def end(self, *, failed: bool) -> None:
+        """The run is over, after its last commit: locks are given back. Where the store fails, they grow stale."""
+        with briefly(LAST_SECONDS) if failed else contextlib.nullcontext():
+            if self._locks is not None and not self._locks.release_all():
+                return
+            if not self._encoding:
+                return
+            try:
+                status = self._status("failed" if failed else "complete", times.format_time(self._clock.now()))
+                catalogue.end_status(self._store, self._tap_id, status, clock=self._clock)
+            except BurlerError as error:
+                _log.warning("tap '%s': its status in the lake could not be written: %s", self._tap_id, error)
 
-    def release(self, key: Key) -> None:
-        """Give one lock back. The claim is kept: if nobody else has claimed by then, it serves again."""
-        if self._locks is not None:
-            self._locks.release(self._path(key))
+    # ---- inside ------------------------------------------------------------------------------------------------------
 
-    def release_all(self) -> bool:
-        """Give all locks back, after the last commit. False: the store fails."""
-        return self._locks is None or self._locks.release_all()
-
-    def _claim(self, schema: SchemaInUse) -> manifest.Claim:
-        claim = manifest.claim(
+    def _claim(self, key: Key) -> None:
+        stream, digest = key
+        claim = self._claims[key] = manifest.claim(
             self._store,
-            self._run.tap_id,
-            schema.stream,
-            hash=schema.hash,
-            writer_id=self._run.writer_id,
-            standing=self._claims.get(schema.key),
-            clock=self._run.clock,
+            self._tap_id,
+            stream,
+            hash=digest,
+            writer_id=self._writer_id,
+            standing=self._claims.get(key),
+            clock=self._clock,
         )
-        self._claims[schema.key] = claim
-        return claim
-
-    def _confirm(self, key: Key) -> None:
         if self._locks is not None:
-            self._locks.confirm(self._path(key), self._claims[key].epoch)
-
-    def _give_back(self, which: Callable[[Key], bool]) -> None:
-        for key in [key for key in self._claims if which(key)]:
-            self.release(key)
+            self._locks.confirm(self._path(key), claim.epoch)
 
     def _path(self, key: Key) -> str:
-        stream, digest = key
-        return layout.lock_path(self._run.tap_id, stream, digest)
+        return layout.lock_path(self._tap_id, *key)
 
-    def _check_store(self) -> None:
-        self._checked = True
-        if self._locks is not None and not self._store.conditional:
+    def _look_at_store(self) -> None:
+        if not self._looked and not self._store.conditional:
             self._locks = None
             _log.warning(
                 "%s: THIS STORE KEEPS NO CONDITIONS: no locks, and nothing that keeps two writers from undoing each "
                 "other's commits.\nHave one writer in this lake at a time, or use a store with conditional writes.",
                 self._store.url,
             )
+        self._looked = True
 
-
-_log = logging.getLogger("burler.lake")
-
-
-class Notes:
-    """The descriptive files of one tap, as a run of it goes on."""
-
-    def __init__(self, run: Run) -> None:
-        self._run, self._store, self._tap_id, self._clock = run, run.store, run.tap_id, run.clock
-        self._encoding: str | None = None
-        self._started = ""
-        self._new: dict[str, Schema] = {}
-
-    def begin(self) -> str:
-        """Make the lake known, once: the tap is running. How the lake spells schema hashes.
-
-        Raises:
-            UsageError: it does so by rules that were not asked for, or are unknown.
-        """
-        if self._encoding is None:
-            self._started = times.format_time(self._run.clock.now())
+    def _begin(self) -> None:
+        """Make the lake known, once: the tap is running."""
+        if not self._encoding:
+            self._started = times.format_time(self._clock.now())
+            status = self._status("running", None)
             self._encoding = catalogue.describe_lake(
-                self._store,
-                self._tap_id,
-                encoding=self._run.encoding,
-                status=self._status("running", None),
-                clock=self._clock,
+                self._store, self._tap_id, encoding=self._wanted, status=status, clock=self._clock
             )
-        return self._encoding
 
-    def add(self, schema: Schema) -> None:
-        """A schema that the catalog is to have."""
-        self._new[schema.stream] = schema
-
-    def describe(self, stream: str | None = None) -> None:
-        """Put what is new into the catalog: of one stream, or of all."""
-        new = [schema for name, schema in self._new.items() if stream in (None, name)]
+    def _describe(self, streams: Collection[str]) -> None:
+        """Put what is new of some streams into the catalog."""
+        new = [self._undescribed[stream] for stream in streams if stream in self._undescribed]
         if new:
             catalogue.describe_streams(self._store, self._tap_id, new, clock=self._clock)
             for schema in new:
-                del self._new[schema.stream]
-
-    def end(self, state: str) -> None:
-        """The run is over: ``complete`` or ``failed``. Where that can't be written, the run is what it is."""
-        if self._encoding is None:
-            return
-        try:
-            status = self._status(state, times.format_time(self._run.clock.now()))
-            catalogue.end_status(self._store, self._tap_id, status, clock=self._clock)
-        except BurlerError as error:
-            _log.warning("tap '%s': its status in the lake could not be written: %s", self._tap_id, error)
+                del self._undescribed[schema.stream]
 
     def _status(self, state: str, ended: str | None) -> dict[str, str | None]:
         return {
             "state": state,
-            "writer-id": self._run.writer_id,
+            "writer-id": self._writer_id,
             "started": self._started,
             "ended": ended,
             "link": None,
         }
 
-
-def refuse_case_twin(store: Store, tap_id: str, stream: str, beside: Iterable[str]) -> None:
-    """Of two names that differ only in case the second is refused: see ``layout.case_twin``.
-
-    Args:
-        beside: further streams of this tap, which may have no folder yet.
-
-    Raises:
-        UsageError: the tap, or the stream, has such a twin.
-    """
-    names = ((layout.ROOT, tap_id, ()), (layout.tap_folder(tap_id), stream, beside))
-    for folder, name, others in names:
-        here = layout.component(name)
-        there = [*store.folders(folder), *map(layout.component, others)]
-        twin = layout.case_twin(here, there)
-        if twin is not None:
-            raise UsageError(
-                f"{store.url}: '{name}' and '{twin}' differ only in upper and lower case, and would be one "
-                "folder on many systems. Rename one of them in the tap."
-            )
-
-
-def make_known(run: Run, schemas: Iterable[SchemaInUse]) -> None:
-    """Schema versions without a file enter the manifest: who reads the lake knows the stream's columns all the same."""
-    for schema in schemas:
-        manifest.register(
-            run.store, run.tap_id, schema.stream, schema_line=schema.line, hash=schema.hash, clock=run.clock
-        )
+    def _refuse_case_twins(self, stream: str) -> None:
+        """Of two names that differ only in case the second is refused: see ``layout.case_twin``. Streams of this run
+        may have no folder yet."""
+        names = ((layout.ROOT, self._tap_id, set[str]()), (layout.tap_folder(self._tap_id), stream, self._streams))
+        for folder, name, others in names:
+            there = [*self._store.folders(folder), *map(layout.component, others)]
+            twin = layout.case_twin(layout.component(name), there)
+            if twin is not None:
+                raise UsageError(
+                    f"{self._store.url}: '{name}' and '{twin}' differ only in upper and lower case, and would be one "
+                    "folder on many systems. Rename one of them in the tap."
+                )

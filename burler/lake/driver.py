@@ -17,7 +17,6 @@ No row counts before the driver has committed its file: a worker that dies leave
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
 from collections import defaultdict
@@ -26,19 +25,14 @@ from decimal import Decimal
 from types import TracebackType
 from typing import Self
 
-from burler.clock import LAST_SECONDS, Clock, briefly
+from burler.clock import Clock
 from burler.errors import LakeError, UsageError
 from burler.lake import layout
-from burler.lake.clean import CleanCheck
-from burler.lake.committer import Claims, Notes, Run, make_known, refuse_case_twin
-from burler.lake.hashing import schema_hash, schema_line
+from burler.lake.committer import Committer
 from burler.lake.locks import LockSettings
-from burler.lake.rolling import SchemaInUse, WrittenFile
-from burler.lake.writer import PartWriter
+from burler.lake.manifest import Key, SchemaVersion, WrittenFile
 from burler.singer.messages import Schema
 from burler.storage.base import Store
-
-__all__ = ["LakeDriver", "PartWriter", "WrittenFile"]
 
 
 class LakeDriver:
@@ -65,11 +59,18 @@ class LakeDriver:
         tail: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._run = Run.of(store, tap_id, writer_id, clock, locks, tail, should_stop, encoding)
         self._store, self._tap_id = store, tap_id
-        self._claims, self._notes = Claims(self._run), Notes(self._run)
-        self._begun: dict[tuple[str, str], SchemaInUse] = {}
-        self._unregistered: dict[tuple[str, str], SchemaInUse] = {}
+        self._committer = Committer(
+            store,
+            tap_id,
+            writer_id=writer_id,
+            clock=clock,
+            encoding=encoding,
+            locks=locks,
+            tail=tail,
+            should_stop=should_stop,
+        )
+        self._begun: set[Key] = set()
         self._lock = threading.RLock()
 
     def __enter__(self) -> Self:
@@ -78,7 +79,11 @@ class LakeDriver:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end("complete" if kind is None else "failed")
+        if kind is None:
+            self.close()
+        else:
+            with self._lock:
+                self._committer.end(failed=True)
 
     def begin(self, message: Schema) -> None:
         """Own a schema version, before the workers write the first file of it: lock, claim, catalog.
@@ -88,13 +93,9 @@ class LakeDriver:
             LockTimeout, WaitStopped: another writer has it. LockLost, StorageError: see ``LakeWriter``.
         """
         with self._lock:
-            encoding = self._notes.begin()
-            line = schema_line(message)
-            schema = SchemaInUse(message.stream, line, schema_hash(line, encoding), CleanCheck(message.schema))
-            if schema.key in self._begun:
-                return
-            refuse_case_twin(self._store, self._tap_id, message.stream, (stream for stream, _ in self._begun))
-            self._own(schema, message)
+            schema = self._committer.version_of(message)
+            if schema.key not in self._begun:
+                self._begin(schema)
 
     def commit(self, files: Iterable[WrittenFile]) -> None:
         """Files enter the manifest; each counts once, however often it is committed. All of a schema version in one
@@ -106,49 +107,37 @@ class LakeDriver:
             LockLost: another writer has taken over: these files are in no manifest.
         """
         with self._lock:
-            groups: defaultdict[tuple[str, str], list[WrittenFile]] = defaultdict(list)
+            groups: defaultdict[Key, list[WrittenFile]] = defaultdict(list)
             for file in files:
                 self._check(file)
-                groups[file.stream, file.hash].append(file)
+                groups[file.key].append(file)
             for key, group in groups.items():
-                self._claims.check()
+                self._committer.check()
                 if key not in self._begun:
-                    self._begin_of(group[0])
-                self._claims.take(self._begun[key], before_wait=lambda: None)  # it may have been given back meanwhile
-                self._claims.commit(self._begun[key], [(file.name, file.stats) for file in group])
-                self._unregistered.pop(key, None)
-                self._notes.describe(key[0])
-                if self._run.tail:
-                    self._claims.release(key)
+                    self._begin(_version_of(group[0]))
+                self._own(key)  # it may have been given back meanwhile
+                self._committer.commit(group)
 
     def check(self) -> None:
         """For whoever waits for workers: ``LockLost`` where another writer has taken over meanwhile."""
         with self._lock:
-            self._claims.check()
+            self._committer.check()
 
     def close(self) -> None:
         """Make known the schemas without data, and give the locks back. What is not committed is in no manifest."""
-        self._end("complete")
-
-    def _end(self, state: str) -> None:
         with self._lock:
-            if state == "complete":
-                make_known(self._run, self._unregistered.values())
-                self._unregistered.clear()
-                self._notes.describe()
-            with briefly(LAST_SECONDS) if state == "failed" else contextlib.nullcontext():
-                if self._claims.release_all():
-                    self._notes.end(state)
+            self._committer.register()
+            self._committer.end(failed=False)
 
-    def _begin_of(self, file: WrittenFile) -> None:
-        message = _message_of(file)
-        self._notes.begin()
-        self._own(SchemaInUse(file.stream, file.schema_line, file.hash, CleanCheck(message.schema)), message)
+    def _begin(self, schema: SchemaVersion) -> None:
+        self._own(schema.key)
+        self._begun.add(schema.key)
+        self._committer.note(schema)
 
-    def _own(self, schema: SchemaInUse, message: Schema) -> None:
-        self._claims.take(schema, before_wait=lambda: None)
-        self._begun[schema.key] = self._unregistered[schema.key] = schema
-        self._notes.add(message)
+    def _own(self, key: Key) -> None:
+        lock = self._committer.take(key)
+        if lock is not None:
+            self._committer.wait(key, lock)
 
     def _check(self, file: WrittenFile) -> None:
         if file.tap_id != self._tap_id:
@@ -166,10 +155,11 @@ class LakeDriver:
             ) from None
 
 
-def _message_of(file: WrittenFile) -> Schema:
+def _version_of(file: WrittenFile) -> SchemaVersion:
     try:
         wire = json.loads(file.schema_line, parse_float=Decimal)
         keys, bookmarks = wire.get("key_properties") or (), wire.get("bookmark_properties") or ()
-        return Schema(file.stream, wire["schema"], tuple(keys), tuple(bookmarks))
+        message = Schema(file.stream, wire["schema"], tuple(keys), tuple(bookmarks))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise LakeError(f"stream '{file.stream}': {file.name} begins with no SCHEMA message.") from None
+    return SchemaVersion(message, file.schema_line, file.hash)

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from burler import times
 from burler.clock import Clock
 from burler.errors import MessageError
 from burler.lake.locks import WaitStopped
-from burler.lake.writer import LakeWriter
-from burler.singer.reader import BatchLine, Ingested, PageReader, Stopped
+from burler.singer.reader import BatchLine, Ingested, PageReader, Stopped, Taker
 
 if TYPE_CHECKING:
     from burler.batch.allowed import Allowed
@@ -25,9 +24,31 @@ if TYPE_CHECKING:
 _log = logging.getLogger("burler.lake")
 
 
+class IngestingWriter(Taker, Protocol):
+    """What ``ingest`` needs of a writer: see ``LakeWriter``."""
+
+    def page(
+        self, stream: str, lines: bytes | bytearray, count: int, times: Sequence[str], version: int | None = None
+    ) -> None:
+        """A page of RECORD lines."""
+
+    def tick(self) -> None:
+        """End the files that are old enough."""
+
+    @property
+    def next_due_seconds(self) -> float | None:
+        """Seconds until a file is due by age."""
+
+    def close(self) -> object:
+        """The end: what has come is kept."""
+
+    def abort(self) -> None:
+        """The end after an error."""
+
+
 def ingest(
     source: BinaryIO | int,
-    writer: LakeWriter,
+    writer: IngestingWriter,
     *,
     clock: Clock | None = None,
     warn: Callable[[str], object] = _log.warning,

@@ -1,8 +1,20 @@
-"""The lock of one schema version of a stream: taken, kept alive, taken over, given back (Singerlake Pt2, 5).
+"""Locks, one for each schema version of a stream: taken, kept alive, taken over, given back (Singerlake Pt2, 5).
 
-It orders writers and saves them work; nothing is unsafe without it: what a writer may commit the manifest decides
-(``burler.lake.manifest``). Whether a holder is gone a waiter judges by its own clock alone: it has seen
-the file unchanged for so long. On a local disk the kernel tells at once (``Store.hold``).
+They let writers take turns, and save them work. Nothing is unsafe without them: what a writer may commit the manifest
+decides (``burler.lake.manifest``). ``singerlake.lock``, in the folder of the schema version, is a JSON object::
+
+    {"writer-id": "crm-7-1f2e3d4c", "acquired": "2024-01-02T12:00:00.000000Z", "updated": "2024-01-02T12:04:30.000000Z",
+     "epoch": 3, "ttl-ms": 300000, "machine": "6b1f..."}
+
+- **Taken**: made where there is none.
+- **Renewed**, a tenth of the ttl after the last time: replaced, on condition that it is what its holder has written.
+- **Taken over**, with the next epoch: replaced, on condition that it is what the waiter has seen unchanged for the ttl
+  that it names, by the waiter's own clock. On a local disk the kernel tells at once that a holder of this machine is
+  gone (``Store.hold``): such a lock says which ``machine`` that is, by its last boot.
+- **Given back**: deleted, on condition that it is ours.
+
+A store may tell a writer "conflict", or nothing, of a write that was done: so the lock is read again, and ours is what
+we have written ourselves. In the model of ``tests/lake/model`` these are ``take_over``, ``renew`` and ``release_own``.
 """
 
 from __future__ import annotations
@@ -27,6 +39,13 @@ from burler.errors import BurlerError, LockLost, UsageError
 from burler.storage.base import Blob, Conflict, Hold, OutcomeUnknown, Store
 
 BEATS_PER_TTL = 10
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_MICROSECOND = dt.timedelta(microseconds=1)
+_log = logging.getLogger("burler.lake")
+_FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.05, 1.0
+_REMIND_SECONDS = 60.0
+_BEAT_SECONDS = 10.0
+"""The longest that the renewal of one lock is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +72,77 @@ class LockTimeout(LockLost):
 
 class WaitStopped(BurlerError):
     """The wait for a lock ended because the run is to end. Nothing is broken: what came before can be committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockFile:
+    """What a lock says of its holder.
+
+    ``acquired`` and ``updated`` are RFC 3339 by the holder's clock: for people, nothing compares them. ``ttl_ms``: how
+    long the holder may leave it unchanged; None where it does not say. ``machine``: see the module.
+    """
+
+    writer_id: str
+    acquired: str = ""
+    updated: str = ""
+    epoch: int = 0
+    ttl_ms: int | None = None
+    machine: str | None = None
+
+    def to_bytes(self) -> bytes:
+        """As it stands in the store."""
+        wire: dict[str, object] = {
+            "writer-id": self.writer_id,
+            "acquired": self.acquired,
+            "updated": self.updated,
+            "epoch": self.epoch,
+            "ttl-ms": self.ttl_ms,
+        }
+        if self.machine is not None:
+            wire["machine"] = self.machine
+        return msgspec.json.encode(wire) + b"\n"
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> LockFile:
+        """From a store. It never fails: a lock that can't be read is the lock of somebody unknown, and grows stale."""
+        try:
+            wire = msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            wire = None
+        if not isinstance(wire, dict):
+            return cls("unknown (the file is no JSON object)")
+        return cls(
+            writer_id=_text(wire.get("writer-id")) or "unknown (the file names nobody)",
+            acquired=_text(wire.get("acquired")),
+            updated=_text(wire.get("updated", wire.get("refreshed"))),  # a later edit of the text renamed the key
+            epoch=_whole(wire.get("epoch")) or 0,
+            ttl_ms=_whole(wire.get("ttl-ms")) or None,
+            machine=_text(wire.get("machine")) or None,
+        )
+
+    def beaten(self, now: dt.datetime, epoch: int) -> LockFile:
+        """The same with a newer ``updated``, also where the clock was put back, and the epoch of the claim: no two
+        contents are ever equal, so that tags which stand for contents (ETags) tell them apart."""
+        text = times.format_time(now)
+        if text <= self.updated:
+            text = times.format_time(times.moment(self.updated) + _MICROSECOND)
+        return replace(self, updated=text, epoch=epoch)
+
+
+def this_machine() -> str | None:
+    """A name of the system that runs now, new after each boot, the same in all its containers; None: there is none."""
+    try:
+        return _BOOT_ID.read_text("ascii").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 class StreamLock:
@@ -92,9 +182,13 @@ class StreamLock:
         return self._tag is not None
 
     @property
-    def holder(self) -> LockFile | None:
-        """Who had it when we last looked and did not get it."""
-        return self._seen[1] if self._seen else None
+    def holder(self) -> str:
+        """Who had it when we last looked and did not get it; since when, and when it last said so, by its own clock."""
+        if self._seen is None:
+            return "another writer"
+        file = self._seen[1]
+        since, beat = file.acquired or "an unknown time", file.updated or "unknown"
+        return f"{file.writer_id} (since {since}, last heartbeat {beat})"
 
     def try_once(self) -> bool:
         """Take it, if it is free or its holder is gone; without waiting. Whether it is ours now.
@@ -205,7 +299,6 @@ class StreamLock:
         """
         with self._mutex:
             tag, self._tag = self._tag, None
-            hold, self._hold = self._hold, None
             try:
                 for _ in range(2):
                     if tag is None:
@@ -216,125 +309,26 @@ class StreamLock:
                     except (Conflict, OutcomeUnknown):
                         blob = self._store.read(self.path)
                         tag = blob.tag if blob is not None and blob.data in self._written else None
-            finally:
-                if hold is not None:  # after the file: who gets the hold and sees our lock takes us for dead
-                    hold.release()
+            finally:  # after the file: who gets the hold and sees our lock takes us for dead
+                self._forget()
 
     def drop(self) -> None:
         """Have it no more, without asking the store: the lock stays, and grows stale."""
         with self._mutex:
-            hold, self._tag, self._hold = self._hold, None, None
-            if hold is not None:
-                hold.release()
+            self._forget()
 
     def _lost(self, blob: Blob | None) -> LockLost:
-        self._tag = None
-        if self._hold is not None:
-            self._hold.release()
-            self._hold = None
+        self._forget()
         now = "it is gone" if blob is None else f"{LockFile.from_bytes(blob.data).writer_id} has it"
         return LockLost(
             f"{self._store.locate(self.path)}: the lock of stream '{self.name}' is not ours any more: {now}. "
             "Nothing was lost: run again from the last STATE."
         )
 
-    def timeout(self, waited_seconds: float) -> LockTimeout:
-        """The error for a wait that was too long."""
-        return LockTimeout(
-            f"stream '{self.name}': waited {waited_seconds:.0f} s for the lock of {describe(self.holder)}.\n"
-            "Run again when that writer is done, or let it take longer (lock_timeout_seconds). If it is gone for good, "
-            f"remove {self._store.locate(self.path)}"
-        )
-
-
-def describe(holder: LockFile | None) -> str:
-    """Who has a lock, since when, and when it last said so, by its own clock."""
-    if holder is None:
-        return "another writer"
-    since, beat = holder.acquired or "an unknown time", holder.updated or "unknown"
-    return f"{holder.writer_id} (since {since}, last heartbeat {beat})"
-
-
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_MICROSECOND = dt.timedelta(microseconds=1)
-
-
-@dataclass(frozen=True, slots=True)
-class LockFile:
-    """What a lock says of its holder.
-
-    ``acquired`` and ``updated`` are RFC 3339 by the holder's clock: for people, nothing compares them. ``ttl_ms``: how
-    long the holder may leave it unchanged; None where it does not say. ``machine``: see the module.
-    """
-
-    writer_id: str
-    acquired: str = ""
-    updated: str = ""
-    epoch: int = 0
-    ttl_ms: int | None = None
-    machine: str | None = None
-
-    def to_bytes(self) -> bytes:
-        """As it stands in the store."""
-        wire: dict[str, object] = {
-            "writer-id": self.writer_id,
-            "acquired": self.acquired,
-            "updated": self.updated,
-            "epoch": self.epoch,
-            "ttl-ms": self.ttl_ms,
-        }
-        if self.machine is not None:
-            wire["machine"] = self.machine
-        return msgspec.json.encode(wire) + b"\n"
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> LockFile:
-        """From a store. It never fails: a lock that can't be read is the lock of somebody unknown, and grows stale."""
-        try:
-            wire = msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            wire = None
-        if not isinstance(wire, dict):
-            return cls("unknown (the file is no JSON object)")
-        return cls(
-            writer_id=_text(wire.get("writer-id")) or "unknown (the file names nobody)",
-            acquired=_text(wire.get("acquired")),
-            updated=_text(wire.get("updated", wire.get("refreshed"))),  # a later edit of the text renamed the key
-            epoch=_whole(wire.get("epoch")) or 0,
-            ttl_ms=_whole(wire.get("ttl-ms")) or None,
-            machine=_text(wire.get("machine")) or None,
-        )
-
-    def beaten(self, now: dt.datetime, epoch: int) -> LockFile:
-        """The same with a newer ``updated``, also where the clock was put back, and the epoch of the claim: no two
-        contents are ever equal, so that tags which stand for contents (ETags) tell them apart."""
-        text = times.format_time(now)
-        if text <= self.updated:
-            text = times.format_time(times.moment(self.updated) + _MICROSECOND)
-        return replace(self, updated=text, epoch=epoch)
-
-
-def this_machine() -> str | None:
-    """A name of the system that runs now, new after each boot, the same in all its containers; None: there is none."""
-    try:
-        return _BOOT_ID.read_text("ascii").strip() or None
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-_log = logging.getLogger("burler.lake")
-_FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.05, 1.0
-_REMIND_SECONDS = 60.0
-_BEAT_SECONDS = 10.0
-"""The longest that the renewal of one lock is tried."""
+    def _forget(self) -> None:
+        hold, self._hold, self._tag = self._hold, None, None
+        if hold is not None:
+            hold.release()
 
 
 def new_writer_id() -> str:
@@ -381,20 +375,15 @@ class Locks:
         """Whether a lock is held."""
         return path in self._held
 
-    def acquire(
-        self, path: str, name: str, *, epoch: int = 0, before_wait: Callable[[], object] | None = None
-    ) -> StreamLock:
-        """Take a lock, waiting for it as long as the settings say.
+    def attempt(self, path: str, name: str, *, epoch: int = 0) -> StreamLock:
+        """Take a lock if it is free, or its holder is gone: ``held`` says whether it is ours. If not, ``wait``.
 
         Args:
             name: the stream, for messages.
             epoch: of an earlier claim to it.
-            before_wait: called once where it is not free. What is held is to be given back there: two writers that
-                each have what the other waits for would wait for ever.
 
         Raises:
-            LockTimeout: it did not become free. WaitStopped: told to stop. LockLost: of another lock, meanwhile.
-            StorageError: the store fails.
+            LockLost: of another lock, meanwhile. StorageError: the store fails.
         """
         self.check()
         if path in self._held:
@@ -408,12 +397,40 @@ class Locks:
             clock=self._clock,
             epoch=epoch,
         )
-        if not lock.try_once():
-            if before_wait is not None:
-                before_wait()
-            self._wait(lock)
-        self._held[path] = lock
-        self._begin_to_beat()
+        if lock.try_once():
+            self._keep(lock)
+        return lock
+
+    def wait(self, lock: StreamLock) -> StreamLock:
+        """Wait for a lock of ``attempt`` as long as the settings say.
+
+        What is held is to be given back before: two writers that each have what the other waits for wait for ever.
+
+        Raises:
+            LockTimeout: it did not become free. WaitStopped: told to stop. StorageError: the store fails.
+        """
+        if lock.held:
+            return lock
+        began = told = self._clock.monotonic()
+        self._tell(lock, 0.0)
+        look = _FIRST_LOOK_SECONDS
+        while not lock.try_once():
+            now = self._clock.monotonic()
+            if self._should_stop():
+                raise WaitStopped(f"stream '{lock.name}': stopped while waiting for the lock of {lock.holder}.")
+            if now - began >= self.settings.timeout_seconds:
+                raise LockTimeout(
+                    f"stream '{lock.name}': waited {now - began:.0f} s for the lock of {lock.holder}.\n"
+                    "Run again when that writer is done, or let it take longer (lock_timeout_seconds). If it is gone "
+                    f"for good, remove {self._store.locate(lock.path)}"
+                )
+            if now - told >= _REMIND_SECONDS:
+                told = now
+                self._tell(lock, now - began)
+            left = began + self.settings.timeout_seconds - now
+            self._clock.sleep(min(left, self._clock.uniform(look / 2, look)))
+            look = min(_LONGEST_LOOK_SECONDS, look * 1.5)
+        self._keep(lock)
         return lock
 
     def confirm(self, path: str, epoch: int) -> None:
@@ -426,29 +443,6 @@ class Locks:
         if lock is None:
             raise LockLost(f"{self._store.locate(path)}: this writer does not hold the lock. Run again.")
         lock.confirm(epoch)
-
-    def _wait(self, lock: StreamLock) -> None:
-        began = told = self._clock.monotonic()
-        self._tell(lock, 0.0)
-        look = _FIRST_LOOK_SECONDS
-        while not lock.try_once():
-            now = self._clock.monotonic()
-            if self._should_stop():
-                raise WaitStopped(
-                    f"stream '{lock.name}': stopped while waiting for the lock of {describe(lock.holder)}."
-                )
-            if now - began >= self.settings.timeout_seconds:
-                raise lock.timeout(now - began)
-            if now - told >= _REMIND_SECONDS:
-                told = now
-                self._tell(lock, now - began)
-            left = began + self.settings.timeout_seconds - now
-            self._clock.sleep(min(left, self._clock.uniform(look / 2, look)))
-            look = min(_LONGEST_LOOK_SECONDS, look * 1.5)
-
-    def _tell(self, lock: StreamLock, waited: float) -> None:
-        waiting = "waiting" if not waited else f"still waiting, {waited:.0f} s so far,"
-        _log.info("stream '%s': %s for the lock of %s", lock.name, waiting, describe(lock.holder))
 
     def beat(self) -> None:
         """Renew every lock once, none for so long that the others grow stale. What goes wrong ``check`` tells; a store
@@ -506,6 +500,14 @@ class Locks:
         if thread is not None and thread is not threading.current_thread():
             thread.join(5.0)  # it may be in the middle of a request; it ends behind it
         return answers
+
+    def _tell(self, lock: StreamLock, waited: float) -> None:
+        waiting = "waiting" if not waited else f"still waiting, {waited:.0f} s so far,"
+        _log.info("stream '%s': %s for the lock of %s", lock.name, waiting, lock.holder)
+
+    def _keep(self, lock: StreamLock) -> None:
+        self._held[lock.path] = lock
+        self._begin_to_beat()
 
     def _begin_to_beat(self) -> None:
         if not self._heartbeat or self._thread is not None:

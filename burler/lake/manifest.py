@@ -1,6 +1,20 @@
-"""A manifest as a JSON document: read, check, extend, write; no storage.
+"""A stream's manifest: what a lake holds of it, claimed and extended by compare-and-swap.
 
-``versions`` and ``files`` are as the Singerlake text has them; all that burler adds stands in keys beside them::
+What makes a lake safe with several writers is here, not in any lock (``burler.lake.locks``):
+
+1. **Claim.** Before the first byte of a file of a schema version a writer puts itself into the manifest, with an epoch
+   that is one higher each time: every earlier claim ends (``claim``). It then reads its lock once more.
+2. **Commit.** Files that are durable enter the manifest in one step, only while the claim stands; else ``LockLost``
+   (``commit``). Each commit leaves an id, by which its writer knows it again where the reply was lost.
+3. What ``vacuum`` took away as nobody's is remembered (``removed``): no late commit brings it back.
+
+So a writer that slept for a week and wakes up commits nothing, and no STATE covers its rows. The manifest can be made
+anew from the data files at any time, and is, when it is missing: as another generation, which names no writer. Who
+commits there first must find that its lock is its own still. ``tests/lake/model`` searches all schedules of these
+steps: ``claim`` and ``commit_fenced`` in ``lake_model_protocols``.
+
+The document. ``versions`` and ``files`` are as the Singerlake text has them; what burler adds stands in keys beside
+them::
 
     {"format": 1, "tap_id": "tap-crm", "stream": "users", "generation": "5f1c...", "sequence": 12,
      "versions": {"GkZ4VgVbUrW": "v1"},
@@ -11,20 +25,18 @@
      "commit_ids": ["..."]}
 
 ``file_stats`` also has the files that a compacted one replaces, for as long as they are there. ``removed`` (name ->
-time) has files that no manifest named and ``vacuum`` took away: nobody may commit them any more. ``continues``
-(generation -> sequence) names the manifests that this one was made from by ``rebuild``, as far as it counts the same
-commits as they did.
-
-The document is changed as a plain dict, so that keys of later formats survive.
+time): see 3. ``continues`` (generation -> sequence) names the manifests that this one was made from by ``rebuild``, as
+far as it counts the same commits as they did. The document is changed as a plain dict, so that keys of later formats
+survive.
 """
 
 from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 
@@ -33,16 +45,308 @@ from burler.errors import LakeError, LockLost
 from burler.lake import layout, replaced
 from burler.lake.datafile import measure
 from burler.lake.hashing import base85_alias, schema_hash, spellings
-from burler.lake.layout import sort_key
 from burler.lake.snapshot import DataFile, FileStats, Snapshot, all_stats
 from burler.lake.store import swap
+from burler.singer.messages import Schema
 from burler.storage.base import Store
 
 FORMAT = 1
 _KEPT_COMMIT_IDS = 100
 _KEPT_GENERATIONS = 20
-Document = dict[str, Any]
 _SAME = ("records", "bytes", "first", "last")
+_log = logging.getLogger("burler.lake")
+
+Document = dict[str, Any]
+Key = tuple[str, str]
+"""(stream, hash): a schema version of a tap."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaVersion:
+    """A SCHEMA message as a lake has it. ``line``: in canonical form; ``hash``: of that line, the folder's name."""
+
+    message: Schema
+    line: bytes
+    hash: str
+
+    @property
+    def stream(self) -> str:
+        """The stream."""
+        return self.message.stream
+
+    @property
+    def key(self) -> Key:
+        """(stream, hash)."""
+        return self.stream, self.hash
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A data file that is durable and in no manifest yet. It can be pickled, and be JSON (``to_wire``, ``from_wire``).
+
+    ``name`` is relative to the stream's folder; ``schema_line`` is the canonical SCHEMA line it begins with.
+    """
+
+    tap_id: str
+    stream: str
+    hash: str
+    schema_line: bytes
+    name: str
+    stats: FileStats
+
+    @property
+    def key(self) -> Key:
+        """(stream, hash)."""
+        return self.stream, self.hash
+
+    def to_wire(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "tap_id": self.tap_id,
+            "stream": self.stream,
+            "hash": self.hash,
+            "schema_line": self.schema_line.decode(),
+            "name": self.name,
+            "stats": self.stats.to_wire(),
+        }
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> Self:
+        """From JSON.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is not of this shape.
+        """
+        texts = {key: str(wire[key]) for key in ("tap_id", "stream", "hash", "name")}
+        return cls(**texts, schema_line=str(wire["schema_line"]).encode(), stats=FileStats.from_wire(wire["stats"]))
+
+
+# ---- claims and commits ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to commit files of one schema version of one stream, until somebody claims it anew.
+
+    ``taken``: names, relative to the manifest, that no new file may have although no such file may be there.
+    """
+
+    tap_id: str
+    stream: str
+    hash: str
+    writer_id: str
+    epoch: int
+    generation: str
+    taken: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit did: its sequence number, and the claim to use from now on."""
+
+    sequence: int
+    claim: Claim
+
+
+def claim(
+    store: Store,
+    tap_id: str,
+    stream: str,
+    *,
+    hash: str,
+    writer_id: str,
+    standing: Claim | None = None,
+    clock: Clock | None = None,
+) -> Claim:
+    """Take over the right to commit files of schema version ``hash``; every earlier claim to it ends.
+
+    To be done before the first byte of data is written, with the lock taken.
+
+    Args:
+        writer_id: no other writer that lives has it.
+        standing: an earlier claim of this writer: if nobody has claimed since, it serves, and nothing is written.
+        clock: time and chance; the system's by default.
+
+    Raises:
+        LakeError: the manifest is broken. StorageError: it can't be written.
+    """
+    mine = standing
+
+    def change(document: Document) -> bool:
+        nonlocal mine
+        names = taken_names(document, hash)
+        if mine is not None and _stands(document, mine):  # the one before, or a try whose reply was lost
+            mine = replace(mine, taken=names)
+            return False
+        old = document["writers"].get(hash) or {}
+        epoch = int(old.get("epoch", 0)) + 1
+        document["writers"][hash] = {"writer-id": writer_id, "epoch": epoch}
+        mine = Claim(tap_id, stream, hash, writer_id, epoch, document["generation"], names)
+        return True
+
+    _swap(store, tap_id, stream, change, clock)
+    assert mine is not None
+    return mine
+
+
+def commit(
+    store: Store,
+    mine: Claim,
+    files: Sequence[tuple[str, FileStats]],
+    *,
+    schema_line: bytes,
+    confirm: Callable[[], object] | None = None,
+    clock: Clock | None = None,
+) -> Committed:
+    """Add published data files to the manifest, in one step, if ``mine`` still stands.
+
+    A file that is listed already keeps its entry: a commit that is done twice counts once.
+
+    Args:
+        files: (path relative to the manifest, statistics); their ``sequence`` is filled in here.
+        schema_line: the canonical SCHEMA line they begin with.
+        confirm: called where the manifest was made anew under us and names nobody: raises if we are not the writer.
+        clock: time and chance; the system's by default.
+
+    Raises:
+        LockLost: somebody else has claimed this schema version since. The files stay as they are, in no
+            manifest; no STATE that covers them may be written.
+    """
+    commit_id = secrets.token_hex(16)
+    done = Committed(0, mine)
+
+    def change(document: Document) -> bool:
+        nonlocal done
+        _fence(store, document, mine, confirm)
+        document["writers"][mine.hash] = {"writer-id": mine.writer_id, "epoch": mine.epoch}
+        add_schema(document, schema_line, digest=mine.hash)
+        renewed = replace(mine, generation=document["generation"], taken=taken_names(document, mine.hash))
+        known = set(document["files"]) if mine.generation == document["generation"] else ()
+        new = [(name, stats) for name, stats in files if name not in known]
+        if files and not new:
+            done = Committed(document["sequence"], renewed)
+            return False
+        done = Committed(add_commit(document, commit_id), renewed)
+        add_files(document, [(name, replace(stats, sequence=done.sequence)) for name, stats in new])
+        return True
+
+    _swap(store, mine.tap_id, mine.stream, change, clock, mark=commit_id)
+    return done
+
+
+def register(
+    store: Store, tap_id: str, stream: str, *, schema_line: bytes, hash: str | None = None, clock: Clock | None = None
+) -> None:
+    """Make a schema version known that has no data (yet): it enters ``versions``.
+
+    ``hash``: the folder's name where it is not the one in base58.
+    """
+    commit_id = secrets.token_hex(16)
+
+    def change(document: Document) -> bool:
+        known = set(document["versions"])
+        if add_schema(document, schema_line, digest=hash) in known:
+            return False
+        add_commit(document, commit_id)
+        return True
+
+    _swap(store, tap_id, stream, change, clock, mark=commit_id)
+
+
+def names_taken(store: Store, tap_id: str, stream: str, digest: str) -> frozenset[str]:
+    """See ``Claim.taken``, for who has no claim; none where there is no manifest, or a broken one."""
+    path = layout.manifest_path(tap_id, stream)
+    blob = store.read(path)
+    try:
+        return frozenset() if blob is None else taken_names(from_bytes(blob.data, store.locate(path)), digest)
+    except LakeError:  # whoever commits will tell
+        return frozenset()
+
+
+def _stands(document: Document, mine: Claim) -> bool:
+    return document["generation"] == mine.generation and _holder(document, mine.hash) == (mine.writer_id, mine.epoch)
+
+
+def _holder(document: Document, digest: str) -> tuple[str, int] | None:
+    entry = document["writers"].get(digest)
+    return None if not entry else (entry.get("writer-id", ""), int(entry.get("epoch", 0)))
+
+
+def _fence(store: Store, document: Document, mine: Claim, confirm: Callable[[], object] | None) -> None:
+    """Let a commit through only if nobody has claimed since.
+
+    A manifest that was removed under a running writer and made anew (another generation) has lost the
+    claims: one that names nobody takes the old claim, if the lock is ours still.
+    """
+    holder = _holder(document, mine.hash)
+    if holder == (mine.writer_id, mine.epoch):
+        return
+    if holder is None and document["generation"] != mine.generation:
+        if confirm is not None:
+            confirm()
+        return
+    raise LockLost(
+        f"{store.url}: stream '{mine.stream}' (schema {mine.hash}): another writer has taken over "
+        f"({'none named' if holder is None else f'{holder[0]}, epoch {holder[1]}'}). "
+        "Nothing was lost: run again from the last STATE, with one writer a stream."
+    )
+
+
+def _swap(
+    store: Store,
+    tap_id: str,
+    stream: str,
+    change: Callable[[Document], bool],
+    clock: Clock | None,
+    *,
+    mark: str | None = None,
+) -> None:
+    """Compare-and-swap of the manifest.
+
+    Args:
+        change: alters a fresh document, and says whether there is something to write.
+        mark: the commit id that ``change`` leaves: tells an own write whose reply was lost.
+    """
+    path = layout.manifest_path(tap_id, stream)
+
+    def changed(data: bytes | None, again: bool) -> bytes | None:
+        if data is None:
+            document = _adopt(store, tap_id, stream)
+        else:
+            document = from_bytes(data, store.locate(path))
+        if again and mark is not None and mark in document["commit_ids"]:
+            return None
+        return to_bytes(document) if change(document) else None
+
+    swap(store, path, changed, clock=clock)
+
+
+def _adopt(store: Store, tap_id: str, stream: str) -> Document:
+    """A new manifest that holds every data file already there (somebody removed the old one)."""
+    document = new_document(tap_id, stream)
+    folder = layout.stream_folder(tap_id, stream)
+    found = sorted(map(DataFile, replaced.data_files(store, folder)), key=lambda file: file.order)
+    if not found:
+        return document
+    _log.warning("stream '%s': no manifest, %d data files: a new one is made from them", stream, len(found))
+    sequence = add_commit(document, secrets.token_hex(16))
+    files: list[tuple[str, FileStats | None]] = []
+    for file in found:
+        name = file.path[len(folder) + 1 :]
+        try:
+            seen = measure(store, file.path)
+        except LakeError as error:
+            _log.warning("%s", error)
+            files.append((name, None))
+            continue
+        add_schema(document, seen.line, digest=file.hash)
+        files.append((name, replace(seen.stats, sequence=sequence)))
+    add_files(document, files)
+    return document
+
+
+# ---- the document ----------------------------------------------------------------------------------------------------
+
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -176,7 +480,7 @@ def add_files(document: Document, files: Iterable[tuple[str, FileStats | None]])
         if stats is not None:
             document["file_stats"][name] = stats.to_wire()
         document["files"].append(name)
-    document["files"] = sorted(set(document["files"]), key=sort_key)
+    document["files"] = sorted(set(document["files"]), key=layout.sort_key)
 
 
 def replaced_names(document: Document) -> set[str]:
@@ -264,233 +568,3 @@ def _stats(document: Document, name: str, place: str) -> FileStats | None:
         return None if wire is None else FileStats.from_wire(wire)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _broken(place, f"'file_stats' of {name!r} is of no known shape ({error!r})") from None
-
-
-_log = logging.getLogger("burler.lake")
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The right to commit files of one schema version of one stream, until somebody claims it anew.
-
-    ``taken``: names, relative to the manifest, that no new file may have although no such file may be there.
-    """
-
-    tap_id: str
-    stream: str
-    hash: str
-    writer_id: str
-    epoch: int
-    generation: str
-    taken: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What a commit did: its sequence number, and the claim to use from now on."""
-
-    sequence: int
-    claim: Claim
-
-
-def claim(
-    store: Store,
-    tap_id: str,
-    stream: str,
-    *,
-    hash: str,
-    writer_id: str,
-    standing: Claim | None = None,
-    clock: Clock | None = None,
-) -> Claim:
-    """Take over the right to commit files of schema version ``hash``; every earlier claim to it ends.
-
-    To be done before the first byte of data is written, with the lock taken.
-
-    Args:
-        writer_id: no other writer that lives has it.
-        standing: an earlier claim of this writer: if nobody has claimed since, it serves, and nothing is written.
-        clock: time and chance; the system's by default.
-
-    Raises:
-        LakeError: the manifest is broken. StorageError: it can't be written.
-    """
-    taken: list[Claim] = []
-
-    def change(document: Document) -> bool:
-        if standing is not None and _stands(document, standing):
-            taken[:] = [replace(standing, taken=taken_names(document, hash))]
-            return False
-        old = document["writers"].get(hash) or {}
-        epoch = int(old.get("epoch", 0)) + 1
-        document["writers"][hash] = {"writer-id": writer_id, "epoch": epoch}
-        names = taken_names(document, hash)
-        taken[:] = [Claim(tap_id, stream, hash, writer_id, epoch, document["generation"], names)]
-        return True
-
-    def happened(document: Document) -> bool:
-        return _stands(document, taken[0])
-
-    _swap(store, tap_id, stream, change, happened, clock)
-    return taken[0]
-
-
-def commit(
-    store: Store,
-    mine: Claim,
-    files: Sequence[tuple[str, FileStats]],
-    *,
-    schema_line: bytes,
-    confirm: Callable[[], object] | None = None,
-    clock: Clock | None = None,
-) -> Committed:
-    """Add published data files to the manifest, in one step, if ``mine`` still stands.
-
-    A file that is listed already keeps its entry: a commit that is done twice counts once.
-
-    Args:
-        files: (path relative to the manifest, statistics); their ``sequence`` is filled in here.
-        schema_line: the canonical SCHEMA line they begin with.
-        confirm: called where the manifest was made anew under us and names nobody: raises if we are not the writer.
-        clock: time and chance; the system's by default.
-
-    Raises:
-        LockLost: somebody else has claimed this schema version since. The files stay as they are, in no
-            manifest; no STATE that covers them may be written.
-    """
-    commit_id = secrets.token_hex(16)
-    done: list[Committed] = []
-
-    def change(document: Document) -> bool:
-        _fence(store, document, mine, confirm)
-        document["writers"][mine.hash] = {"writer-id": mine.writer_id, "epoch": mine.epoch}
-        add_schema(document, schema_line, digest=mine.hash)
-        names = taken_names(document, mine.hash)
-        renewed = replace(mine, generation=document["generation"], taken=names)
-        known = set(document["files"]) if mine.generation == document["generation"] else ()
-        new = [(name, stats) for name, stats in files if name not in known]
-        if files and not new:
-            done[:] = [Committed(document["sequence"], renewed)]
-            return False
-        sequence = add_commit(document, commit_id)
-        add_files(document, [(name, replace(stats, sequence=sequence)) for name, stats in new])
-        done[:] = [Committed(sequence, renewed)]
-        return True
-
-    def happened(document: Document) -> bool:
-        return commit_id in document["commit_ids"]
-
-    _swap(store, mine.tap_id, mine.stream, change, happened, clock)
-    return done[0]
-
-
-def names_taken(store: Store, tap_id: str, stream: str, digest: str) -> frozenset[str]:
-    """See ``Claim.taken``, for who has no claim; none where there is no manifest, or a broken one."""
-    path = layout.manifest_path(tap_id, stream)
-    blob = store.read(path)
-    try:
-        return frozenset() if blob is None else taken_names(from_bytes(blob.data, store.locate(path)), digest)
-    except LakeError:  # whoever commits will tell
-        return frozenset()
-
-
-def register(
-    store: Store, tap_id: str, stream: str, *, schema_line: bytes, hash: str | None = None, clock: Clock | None = None
-) -> None:
-    """Make a schema version known that has no data (yet): it enters ``versions``.
-
-    ``hash``: the folder's name where it is not the one in base58.
-    """
-    commit_id = secrets.token_hex(16)
-
-    def change(document: Document) -> bool:
-        known = set(document["versions"])
-        if add_schema(document, schema_line, digest=hash) in known:
-            return False
-        add_commit(document, commit_id)
-        return True
-
-    def happened(document: Document) -> bool:
-        return commit_id in document["commit_ids"]
-
-    _swap(store, tap_id, stream, change, happened, clock)
-
-
-def _stands(document: Document, mine: Claim) -> bool:
-    return document["generation"] == mine.generation and _holder(document, mine.hash) == (mine.writer_id, mine.epoch)
-
-
-def _holder(document: Document, digest: str) -> tuple[str, int] | None:
-    entry = document["writers"].get(digest)
-    return None if not entry else (entry.get("writer-id", ""), int(entry.get("epoch", 0)))
-
-
-def _fence(store: Store, document: Document, mine: Claim, confirm: Callable[[], object] | None) -> None:
-    """Let a commit through only if nobody has claimed since.
-
-    A manifest that was removed under a running writer and made anew (another generation) has lost the
-    claims: one that names nobody takes the old claim, if the lock is ours still.
-    """
-    holder = _holder(document, mine.hash)
-    if holder == (mine.writer_id, mine.epoch):
-        return
-    if holder is None and document["generation"] != mine.generation:
-        if confirm is not None:
-            confirm()
-        return
-    raise LockLost(
-        f"{store.url}: stream '{mine.stream}' (schema {mine.hash}): another writer has taken over "
-        f"({'none named' if holder is None else f'{holder[0]}, epoch {holder[1]}'}). "
-        "Nothing was lost: run again from the last STATE, with one writer a stream."
-    )
-
-
-def _swap(
-    store: Store,
-    tap_id: str,
-    stream: str,
-    change: Callable[[Document], bool],
-    happened: Callable[[Document], bool],
-    clock: Clock | None,
-) -> None:
-    """Compare-and-swap of the manifest.
-
-    ``change`` alters a fresh document and says whether there is something to write. ``happened`` recognises
-    an own write whose reply was lost.
-    """
-    path = layout.manifest_path(tap_id, stream)
-
-    def changed(data: bytes | None, again: bool) -> bytes | None:
-        if data is None:
-            document = _adopt(store, tap_id, stream)
-        else:
-            document = from_bytes(data, store.locate(path))
-        if again and happened(document):
-            return None
-        return to_bytes(document) if change(document) else None
-
-    swap(store, path, changed, clock=clock)
-
-
-def _adopt(store: Store, tap_id: str, stream: str) -> Document:
-    """A new manifest that holds every data file already there (somebody removed the old one)."""
-    document = new_document(tap_id, stream)
-    folder = layout.stream_folder(tap_id, stream)
-    found = sorted(map(DataFile, replaced.data_files(store, folder)), key=lambda file: file.order)
-    if not found:
-        return document
-    _log.warning("stream '%s': no manifest, %d data files: a new one is made from them", stream, len(found))
-    sequence = add_commit(document, secrets.token_hex(16))
-    files: list[tuple[str, FileStats | None]] = []
-    for file in found:
-        name = file.path[len(folder) + 1 :]
-        try:
-            seen = measure(store, file.path)
-        except LakeError as error:
-            _log.warning("%s", error)
-            files.append((name, None))
-            continue
-        add_schema(document, seen.line, digest=file.hash)
-        files.append((name, replace(seen.stats, sequence=sequence)))
-    add_files(document, files)
-    return document

@@ -1,13 +1,14 @@
-"""The files that one writer has open, at most one a stream: rows go in, files are ended when it is time.
+"""Data files while they are open, at most one a stream: rows go in, and what has become of a file that was ended is
+given back.
 
-Nothing here knows of manifests, locks or STATEs: whoever uses it says what comes before a file and behind it.
+Nothing here knows of locks, claims or STATEs, and no file is begun or ended unasked: which files are to be ended (full,
+old, too many, too large together) is said, and whoever writes (``burler.lake.writer``) does it in its own order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from burler import times
 from burler.batch.rolling import OpenFiles, RollSettings, fitting
@@ -16,60 +17,35 @@ from burler.errors import MessageError, UsageError
 from burler.formats.compression import Compressor, compressor
 from burler.lake import layout
 from burler.lake.clean import CleanCheck
+from burler.lake.manifest import SchemaVersion, WrittenFile
 from burler.lake.snapshot import FileStats
 from burler.singer.messages import Vouched
 from burler.storage.base import NewFile, Store
 
 COMPRESSIONS = ("gz", "bz2", None)
+_INT64 = range(-(2**63), 2**63)
 _REMEMBERED_NAMES = 10_000
-INT64 = range(-(2**63), 2**63)
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How data files are compressed: ``gz``, ``bz2`` or None, and the level (see ``burler.formats.compression``).
+@dataclass(slots=True)
+class PageLines:
+    """Complete RECORD lines of one version, and how many of them are in files already.
 
-    Raises:
-        UsageError: another compression.
+    ``times``: each line's ``time_extracted``, or a single one for all. ``vouched``: see ``Records``.
     """
 
-    compression: str | None = "gz"
-    level: int = 1
-
-    def __post_init__(self) -> None:
-        if self.compression not in COMPRESSIONS:
-            raise UsageError(f"compression {self.compression!r} is unknown. Known: gz, bz2, none.")
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """What the user of ``LakeFiles`` does at each step of a file's life.
-
-    ``before(schema)``: the first byte of a file is about to be written. ``published(schema, name, stats)``: a file is
-    durable under its name, relative to the manifest; until this returns it counts as open. ``settled()``: such steps
-    are over, and all that is open is as it should be. ``taken(schema)``: names that no file may have, relative to the
-    manifest.
-    """
-
-    before: Callable[[SchemaInUse], object]
-    published: Callable[[SchemaInUse, str, FileStats], object]
-    settled: Callable[[], object]
-    taken: Callable[[SchemaInUse], Collection[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaInUse:
-    """A schema version of a stream as the writer needs it: line 1, its hash, the check of its records."""
-
-    stream: str
-    line: bytes
-    hash: str
-    check: CleanCheck
+    lines: bytes | bytearray
+    count: int
+    times: Sequence[str]
+    version: int | None = None
+    vouched: Vouched | None = None
+    done: int = 0
+    start: int = 0
 
     @property
-    def key(self) -> tuple[str, str]:
-        """(stream, hash)."""
-        return self.stream, self.hash
+    def left(self) -> int:
+        """How many are in no file yet."""
+        return self.count - self.done
 
 
 @dataclass(slots=True)
@@ -77,17 +53,19 @@ class OpenFile:
     """A data file under its hidden name.
 
     ``begun`` is the number, in the writer's sequence, of the first message in it; ``opened`` the clock's monotonic
-    seconds; ``size`` is in bytes, uncompressed, ``stored`` in bytes that were handed to the store. ``received`` names
-    the file if it holds no record.
+    seconds; ``received`` names the file if it holds no record. ``taken``: names that it must not get although no such
+    file is there, relative to the manifest. ``size`` is in bytes, uncompressed, ``stored`` in bytes that were handed to
+    the store.
     """
 
-    schema: SchemaInUse
+    schema: SchemaVersion
+    check: CleanCheck
     new_file: NewFile
     begun: int
     opened: float
     received: str
-    compression: str | None
-    level: int
+    taken: Collection[str]
+    compressor: Compressor
     records: int = 0
     size: int = 0
     stored: int = 0
@@ -96,260 +74,200 @@ class OpenFile:
     clean: bool = True
     activate_version: int | None = None
     versions: set[int] = field(default_factory=set)
-    _compressor: Compressor = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._compressor = compressor(self.compression, self.level)
-        self._write(self.schema.line + b"\n")
-
-    def add_records(
-        self,
-        lines: bytes | bytearray,
-        count: int,
-        first: str,
-        last: str,
-        version: int | None,
-        vouched: Vouched | None = None,
-    ) -> None:
-        """Append complete RECORD lines, extracted between ``first`` and ``last``. ``vouched``: see ``Records``."""
+    def add_records(self, page: PageLines, end: int, count: int) -> None:
+        """Append the next ``count`` lines of a page, up to ``end``."""
+        whole = count == page.count
+        lines = page.lines if whole else bytes(memoryview(page.lines)[page.start : end])
+        part = page.times if len(page.times) == 1 else page.times[page.done : page.done + count]
         if self.clean:  # once it is not, there is nothing left to find out
-            check, known = self.schema.check, vouched if version is None or version in INT64 else None
-            self.clean = (known is not None and check.vouched(lines, known)) or check.page(lines)
-        self._write(lines)
-        self.first = min(self.first or first, first)
-        self.last = max(self.last, last)
+            known = page.vouched if page.version is None or page.version in _INT64 else None
+            self.clean = (known is not None and self.check.vouched(lines, known)) or self.check.page(lines)
+        self.write(lines)
+        first, last = min(part), max(part)
+        self.first, self.last = min(self.first or first, first), max(self.last, last)
         self.records += count
-        if version is not None:
-            self.versions.add(version)
+        if page.version is not None:
+            self.versions.add(page.version)
+        page.start, page.done = end, page.done + count
+
+    def write(self, data: bytes | bytearray) -> None:
+        """Append complete lines."""
+        self.size += len(data)
+        self._hand_on(self.compressor.compress(data))
 
     def add_activate_version(self, line: bytes, version: int) -> None:
         """Append an ACTIVATE_VERSION line."""
-        self._write(line)
+        self.write(line)
         self.activate_version = version
 
-    def publish(
-        self, tap_id: str, numbers: dict[str, int], written: str, taken: Collection[str]
-    ) -> tuple[str, FileStats]:
-        """Make the file durable under its final name: (path relative to the manifest, statistics).
+    def finish(self, written: str) -> FileStats:
+        """All is handed to the store; what the manifest is to say about it.
 
         Args:
-            numbers: remembers, per name, where the search for a free ``-n`` goes on.
             written: the time, RFC 3339.
-            taken: names that are not free although no such file is there, relative to the manifest.
         """
-        self._hand_on(self._compressor.flush())
-        stats = self._stats(written)
-        first, last = times.moment(stats.first), times.moment(stats.last)
-        folder = layout.stream_folder(tap_id, self.schema.stream)
-        plain = layout.file_name(self.schema.stream, first, last, compression=self.compression)
-        while True:
-            n = numbers.get(plain, 0) + 1
-            file_name = layout.file_name(self.schema.stream, first, last, n, compression=self.compression)
-            name = f"{self.schema.hash}/{file_name}"
-            numbers[plain] = n
-            if name in taken:
-                continue
-            try:
-                self.new_file.publish(f"{folder}/{name}")
-            except FileExistsError:
-                continue
-            return name, stats
-
-    def discard(self) -> None:
-        """Remove what is not published."""
-        self.new_file.discard()
-
-    def _write(self, data: bytes | bytearray) -> None:
-        self.size += len(data)
-        self._hand_on(self._compressor.compress(data))
-
-    def _hand_on(self, ready: bytes | bytearray | memoryview) -> None:
-        if ready:
-            self.stored += len(ready)
-            self.new_file.write(ready)
-
-    def _stats(self, written: str) -> FileStats:
+        self._hand_on(self.compressor.flush())
         return FileStats(
             records=self.records,
             bytes=self.size,
             first=self.first or self.received,
             last=self.last or self.received,
-            clean=self.clean and self.schema.check.never is None,
+            clean=self.clean and self.check.never is None,
             activate_version=self.activate_version,
             versions=tuple(sorted(self.versions)) or None,
             written=written,
             stored_bytes=self.stored,
         )
 
+    def discard(self) -> None:
+        """Remove what is not published."""
+        self.new_file.discard()
 
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """A data file that is durable and in no manifest yet. It can be pickled, and be JSON (``to_wire``, ``from_wire``).
-
-    ``name`` is relative to the stream's folder; ``schema_line`` is the canonical SCHEMA line it begins with.
-    """
-
-    tap_id: str
-    stream: str
-    hash: str
-    schema_line: bytes
-    name: str
-    stats: FileStats
-
-    def to_wire(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "tap_id": self.tap_id,
-            "stream": self.stream,
-            "hash": self.hash,
-            "schema_line": self.schema_line.decode(),
-            "name": self.name,
-            "stats": self.stats.to_wire(),
-        }
-
-    @classmethod
-    def from_wire(cls, wire: Mapping[str, Any]) -> WrittenFile:
-        """From JSON.
-
-        Raises:
-            KeyError, TypeError, ValueError: it is not of this shape.
-        """
-        texts = {key: str(wire[key]) for key in ("tap_id", "stream", "hash", "name")}
-        return cls(**texts, schema_line=str(wire["schema_line"]).encode(), stats=FileStats.from_wire(wire["stats"]))
+    def _hand_on(self, ready: bytes | bytearray | memoryview) -> None:
+        if ready:
+            self.stored += len(ready)
+            self.new_file.write(ready)
 
 
-class LakeFiles(OpenFiles[OpenFile]):
+class RollingFiles(OpenFiles[OpenFile]):
     """The data files of one tap that are open.
+
+    Args:
+        compression: ``gz``, ``bz2`` or None; and its level, see ``burler.formats.compression``.
 
     Attributes:
         place: the number of the message that is being taken: whoever uses this counts it up.
-        schemas: the schema of each stream from here on.
+
+    Raises:
+        UsageError: another compression.
     """
 
     def __init__(
-        self, store: Store, tap_id: str, *, owner: Owner, clock: Clock, settings: RollSettings, form: Form
+        self,
+        store: Store,
+        tap_id: str,
+        *,
+        clock: Clock,
+        settings: RollSettings,
+        compression: str | None,
+        compression_level: int,
     ) -> None:
+        if compression not in COMPRESSIONS:
+            raise UsageError(f"compression {compression!r} is unknown. Known: gz, bz2, none.")
         super().__init__(clock, most=settings.max_open_files, age_seconds=settings.max_file_age_seconds)
         self.place = 0
-        self.schemas: dict[str, SchemaInUse] = {}
-        self._store, self._tap_id, self._owner = store, tap_id, owner
-        self._settings, self._form = settings, form
+        self._store, self._tap_id, self._settings = store, tap_id, settings
+        self._compression, self._level = compression, compression_level
+        self._schemas: dict[str, tuple[SchemaVersion, CleanCheck]] = {}
         self._numbers: dict[str, int] = {}
 
-    def of(self, stream: str) -> SchemaInUse:
+    def uses(self, stream: str, line: bytes) -> bool:
+        """Whether this is the SCHEMA line of a stream already."""
+        known = self._schemas.get(stream)
+        return known is not None and known[0].line == line
+
+    def use(self, schema: SchemaVersion) -> None:
+        """The schema of its stream from here on. No file of it is open."""
+        self._schemas[schema.stream] = schema, CleanCheck(schema.message.schema)
+
+    def schema_of(self, stream: str) -> SchemaVersion:
         """The schema of a stream.
 
         Raises:
             MessageError: none came yet.
         """
-        try:
-            return self.schemas[stream]
-        except KeyError:
-            raise MessageError(
-                f"stream '{stream}': data came before its SCHEMA. The tap must send SCHEMA first."
-            ) from None
+        if stream not in self._schemas:
+            raise MessageError(f"stream '{stream}': data came before its SCHEMA. The tap must send SCHEMA first.")
+        return self._schemas[stream][0]
 
-    def is_open(self, key: tuple[str, str]) -> bool:
-        """Whether a file of (stream, hash) is open."""
-        file = self._open.get(key[0])
-        return file is not None and file.schema.key == key
+    def of(self, stream: str) -> list[OpenFile]:
+        """The file of a stream, if one is open."""
+        return [self._open[stream]] if stream in self._open else []
 
-    def use(self, schema: SchemaInUse) -> None:
-        """The schema of its stream from here on; a file of another one is ended."""
-        file = self._open.get(schema.stream)
-        if file is not None:
-            self.end(file)
-            self._owner.settled()
-        self.schemas[schema.stream] = schema
+    def in_the_way(self, stream: str) -> list[OpenFile]:
+        """Those to end before rows of a stream come: its own if that is too old; the oldest if there are too many."""
+        own = self.of(stream)
+        return [file for file in own if self._is_old(file)] if own else self.surplus()
 
-    def page(
-        self,
-        stream: str,
-        lines: bytes | bytearray,
-        count: int,
-        times: Sequence[str],
-        version: int | None,
-        vouched: Vouched | None = None,
-    ) -> None:
-        """Append ``count`` complete RECORD lines, to as many files as they need."""
-        settings = self._settings
-        start = done = 0
-        while done < count:
-            file = self._file(stream)
-            if version is None and file.activate_version is not None:
-                # Which rows without version an activation drops is told by files: those after it start one.
-                self._end_and_settle(file)
-                continue
-            end, taken = fitting(
-                lines,
-                start,
-                count - done,
-                room_bytes=settings.max_file_bytes - file.size,
-                room_records=None if settings.max_file_records is None else settings.max_file_records - file.records,
-                fresh=not file.records,
-            )
-            if taken:
-                chunk = lines if taken == count else bytes(memoryview(lines)[start:end])
-                part = times if len(times) == 1 else times[done : done + taken]
-                file.add_records(chunk, taken, min(part), max(part), version, vouched)
-                start, done = end, done + taken
-            if not taken or self._is_full(file):
-                self._end_and_settle(file)
-        self._make_room()
+    @property
+    def keys(self) -> set[tuple[str, str]]:
+        """(stream, hash) of each open file."""
+        return {file.schema.key for file in self._open.values()}
 
-    def activate_version(self, stream: str, line: bytes, version: int) -> None:
-        """Append an ACTIVATE_VERSION line."""
-        self._file(stream).add_activate_version(line, version)
+    def begin(self, schema: SchemaVersion, taken: Collection[str]) -> OpenFile:
+        """Begin a file.
 
-    def end(self, file: OpenFile) -> None:
-        """Publish a file."""
-        written = times.format_time(self._clock.now())
-        name, stats = file.publish(self._tap_id, self._numbers, written, self._owner.taken(file.schema))
-        self._owner.published(file.schema, name, stats)
-        del self._open[file.schema.stream]
-        if len(self._numbers) > _REMEMBERED_NAMES:
-            self._numbers.clear()
-
-    def _end_and_settle(self, file: OpenFile) -> None:
-        self.end(file)
-        self._owner.settled()
-
-    def _file(self, stream: str) -> OpenFile:
-        """The open file of a stream, begun if there is none (or only one that is too old)."""
-        file = self._open.get(stream)
-        if file is not None and self._is_old(file):
-            self._end_and_settle(file)
-            file = None
-        return file or self._begin(self.of(stream))
-
-    def _begin(self, schema: SchemaInUse) -> OpenFile:
-        self._make_place()
-        self._owner.before(schema)
+        Args:
+            taken: names that it must not get, relative to the manifest.
+        """
         new_file = self._store.new_file(f"{layout.stream_folder(self._tap_id, schema.stream)}/{schema.hash}")
         try:
             file = OpenFile(
                 schema=schema,
+                check=self._schemas[schema.stream][1],
                 new_file=new_file,
                 begun=self.place,
                 opened=self._clock.monotonic(),
                 received=times.format_time(self._clock.now()),
-                compression=self._form.compression,
-                level=self._form.level,
+                taken=taken,
+                compressor=compressor(self._compression, self._level),
             )
+            file.write(schema.line + b"\n")
         except BaseException:
             new_file.discard()
             raise
         self._open[schema.stream] = file
         return file
 
-    def _make_room(self) -> None:
-        """What open files keep in memory and on disk stays bounded: the greatest go first."""
-        if sum(file.stored for file in self._open.values()) <= self._settings.max_open_bytes:
-            return
-        while self._open and sum(file.stored for file in self._open.values()) > self._settings.max_open_bytes:
-            self.end(max(self._open.values(), key=lambda file: file.stored))
-        self._owner.settled()
+    def add(self, file: OpenFile, page: PageLines) -> list[OpenFile]:
+        """Append what fits of a page; the files that are now to be ended: this one if it is full, and the largest where
+        all together keep too much in memory or on disk."""
+        settings = self._settings
+        if page.version is None and file.activate_version is not None:
+            # Which rows without version an activation drops is told by files: those after it start one.
+            return [file]
+        most = settings.max_file_records
+        end, count = fitting(
+            page.lines,
+            page.start,
+            page.left,
+            room_bytes=settings.max_file_bytes - file.size,
+            room_records=None if most is None else most - file.records,
+            fresh=not file.records,
+        )
+        if count:
+            file.add_records(page, end, count)
+        if not count or file.size >= settings.max_file_bytes or (most is not None and file.records >= most):
+            return [file]
+        return self._largest()
 
-    def _is_full(self, file: OpenFile) -> bool:
-        most = self._settings.max_file_records
-        return file.size >= self._settings.max_file_bytes or (most is not None and file.records >= most)
+    def end(self, file: OpenFile) -> WrittenFile:
+        """Make a file durable under its final name; the file that is to be committed."""
+        stats = file.finish(times.format_time(self._clock.now()))
+        stream, digest = file.schema.key
+        first, last = times.moment(stats.first), times.moment(stats.last)
+        plain = layout.file_name(stream, first, last, compression=self._compression)
+        while True:
+            number = self._numbers[plain] = self._numbers.get(plain, 0) + 1  # where the search goes on next time
+            name = f"{digest}/{layout.file_name(stream, first, last, number, compression=self._compression)}"
+            if name in file.taken:
+                continue
+            try:
+                file.new_file.publish(f"{layout.stream_folder(self._tap_id, stream)}/{name}")
+                break
+            except FileExistsError:
+                continue
+        del self._open[stream]
+        if len(self._numbers) > _REMEMBERED_NAMES:
+            self._numbers.clear()
+        return WrittenFile(self._tap_id, stream, digest, file.schema.line, name, stats)
+
+    def _largest(self) -> list[OpenFile]:
+        left, largest = sum(file.stored for file in self._open.values()), list[OpenFile]()
+        if left > self._settings.max_open_bytes:
+            for file in sorted(self._open.values(), key=lambda file: file.stored, reverse=True):
+                if left > self._settings.max_open_bytes:
+                    largest.append(file)
+                    left -= file.stored
+        return largest

@@ -3,6 +3,14 @@
 The one promise: a STATE is handed to ``emit_state`` only when every record before it is in a
 published file that the manifest names. Whatever goes wrong, files not yet committed are dropped, no later STATE
 comes out, and a run from the last STATE brings the rows again.
+
+The walk of a RECORD line: ``ingest`` gathers it into a page with its neighbours (``burler.singer.reader``), and the
+writer asks for the open file of its stream. If there is none, it ends the oldest where too many are open, owns the
+schema version (``Committer.take``) and begins one. The line goes into that file (``RollingFiles.add``). Once the file
+is full or old, or the input ends, it is ended; what it has become is committed (``Committer.commit``), and the newest
+STATE goes out that no open file holds back.
+
+``PartWriter`` does the same without locks, commits and STATEs: its files are for a ``LakeDriver`` to commit.
 """
 
 from __future__ import annotations
@@ -11,54 +19,28 @@ import contextlib
 import datetime as dt
 import threading
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
 from burler import times
 from burler.batch.rolling import HeldStates, RollSettings
-from burler.clock import LAST_SECONDS, Clock, briefly
+from burler.clock import Clock
 from burler.errors import BurlerError, MessageError
 from burler.lake import catalogue, manifest
-from burler.lake.clean import CleanCheck
-from burler.lake.committer import Claims, Notes, Run, make_known, refuse_case_twin
+from burler.lake.committer import Committer, Tally
 from burler.lake.hashing import schema_hash, schema_line
 from burler.lake.locks import LockSettings, WaitStopped
-from burler.lake.rolling import Form, LakeFiles, Owner, SchemaInUse, WrittenFile
-from burler.lake.snapshot import FileStats
+from burler.lake.manifest import Key, SchemaVersion, WrittenFile
+from burler.lake.rolling import OpenFile, PageLines, RollingFiles
 from burler.singer.messages import ActivateVersion, Message, Records, Schema, State, Vouched, to_line
 from burler.storage.base import Store
 
+__all__ = ["Clock", "LakeWriter", "PartWriter", "RollSettings"]
 
-class Inlet(ABC):
-    """Takes the messages of one tap in sequence, from one thread or several. What becomes of files is the heir's."""
 
-    def __init__(
-        self, store: Store, tap_id: str, *, clock: Clock | None, settings: RollSettings | None, form: Form
-    ) -> None:
-        self._store, self._tap_id = store, tap_id
-        self._lock = threading.RLock()
-        self._files = LakeFiles(
-            store,
-            tap_id,
-            owner=Owner(self._before, self._published, settled=self._settled, taken=self._taken),
-            clock=clock or Clock(),
-            settings=settings or RollSettings(),
-            form=form,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._finish()
-        else:
-            self.abort()
+class RowWriter(ABC):
+    """Takes the messages of one tap in sequence, from one thread or several."""
 
     def take(self, message: Message) -> None:
         """A message by its kind; one that says nothing of rows is passed over.
@@ -73,6 +55,7 @@ class Inlet(ABC):
         elif isinstance(message, ActivateVersion):
             self.activate_version(message)
 
+    @abstractmethod
     def schema(self, message: Schema) -> None:
         """The schema of a stream from here on. The same as before: its file goes on. Another: a new file.
 
@@ -80,15 +63,6 @@ class Inlet(ABC):
             MessageError: the schema has no exact JSON text.
             UsageError: the stream's name differs only in case from another's (``LakeWriter`` alone looks).
         """
-        with self._working():
-            line = schema_line(message)
-            known = self._files.schemas.get(message.stream)
-            if known is not None and known.line == line:
-                return
-            digest = schema_hash(line, self._encoding_for(message.stream))
-            schema = SchemaInUse(message.stream, line, digest, CleanCheck(message.schema))
-            self._files.use(schema)
-            self._in_use(schema, message)
 
     def records(self, page: Records) -> None:
         """A page of complete RECORD lines as burler makes them."""
@@ -99,6 +73,7 @@ class Inlet(ABC):
         """One complete RECORD line, ended by a line end, whose ``time_extracted`` is in burler's one form."""
         self.page(stream, line, 1, [times.format_time(time_extracted)], version)
 
+    @abstractmethod
     def page(
         self,
         stream: str,
@@ -118,76 +93,37 @@ class Inlet(ABC):
             MessageError: no SCHEMA came before. LockLost, StorageError: see ``LakeWriter``.
             LockTimeout: another writer had the stream's lock for too long. WaitStopped: told to stop meanwhile.
         """
-        with self._working():
-            self._files.place += 1
-            self._files.page(stream, lines, count, times, version, vouched)
 
+    @abstractmethod
     def activate_version(self, message: ActivateVersion) -> None:
         """ACTIVATE_VERSION, kept at its place among the records."""
-        with self._working():
-            self._files.place += 1
-            self._files.activate_version(message.stream, to_line(message), message.version)
 
-    def tick(self) -> None:
-        """End the files that are old enough. For a timer, or whoever waits for input."""
-        with self._working():
-            self._files.end_old()
-            self._settled()
+    @abstractmethod
+    def close(self) -> object:
+        """The end: all files are ended; afterwards the writer takes nothing more."""
 
     @abstractmethod
     def abort(self) -> None:
         """The end after an error: drop what is not published."""
 
-    @abstractmethod
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._finish()
+        else:
+            self.abort()
+
     def _finish(self) -> None:
         """The end of a ``with`` that went well."""
-
-    @contextlib.contextmanager
-    def _working(self) -> Iterator[None]:
-        """One call at a time."""
-        with self._lock:
-            yield
-
-    @abstractmethod
-    def _encoding_for(self, stream: str) -> str:
-        """How the lake spells schema hashes, asked before a stream takes another schema."""
-
-    def _in_use(self, schema: SchemaInUse, message: Schema) -> None:  # noqa: B027  not all have to know
-        """A stream has taken another schema."""
-
-    # ---- see ``Owner`` ---------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _before(self, schema: SchemaInUse) -> None: ...
-
-    @abstractmethod
-    def _published(self, schema: SchemaInUse, name: str, stats: FileStats) -> None: ...
-
-    @abstractmethod
-    def _settled(self) -> None: ...
-
-    @abstractmethod
-    def _taken(self, schema: SchemaInUse) -> Collection[str]: ...
+        self.close()
 
 
-__all__ = ["Clock", "LakeWriter", "RollSettings"]
-
-
-@dataclass(slots=True)
-class Tally:
-    """Data files of a stream, and the RECORDs in them."""
-
-    files: int = 0
-    records: int = 0
-
-    def add(self, file: FileStats) -> None:
-        """One more file."""
-        self.files += 1
-        self.records += file.records
-
-
-class LakeWriter(Inlet):
-    """Takes the messages of one tap in sequence, from one thread or several.
+class LakeWriter(RowWriter):
+    """Takes the messages of one tap in sequence, from one thread or several: open files, and a committer.
 
     Args:
         tap_id: the tap's folder in the lake.
@@ -224,39 +160,79 @@ class LakeWriter(Inlet):
         tail: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        run = Run.of(store, tap_id, writer_id, clock, locks, tail, should_stop, encoding)
-        settings = settings or RollSettings()
-        super().__init__(store, tap_id, clock=run.clock, settings=settings, form=Form(compression, compression_level))
-        self._run, self._emit_state = run, emit_state
-        # A lock takes as much of the process and of the store as a file.
-        self._claims = Claims(run, most=settings.max_open_files)
-        self._notes = Notes(run)
+        clock, settings = clock or Clock(), settings or RollSettings()
+        self._committer = Committer(
+            store,
+            tap_id,
+            writer_id=writer_id,
+            clock=clock,
+            encoding=encoding,
+            locks=locks,
+            tail=tail,
+            should_stop=should_stop,
+            most_locks=settings.max_open_files,  # a lock takes as much of the process and of the store as a file
+        )
+        self._files = RollingFiles(
+            store, tap_id, clock=clock, settings=settings, compression=compression, compression_level=compression_level
+        )
+        self._emit_state, self._held = emit_state, HeldStates()
+        self._lock = threading.RLock()
         self._dead = False
-        self._held = HeldStates()
-        self._unregistered: dict[tuple[str, str], SchemaInUse] = {}
-        self.committed: defaultdict[str, Tally] = defaultdict(Tally)
+        self.committed: dict[str, Tally] = self._committer.committed
+
+    def schema(self, message: Schema) -> None:
+        """See ``RowWriter.schema``."""
+        with self._working():
+            line = schema_line(message)
+            if self._files.uses(message.stream, line):
+                return
+            schema = self._committer.version_of(message, line)
+            self._end(self._files.of(message.stream))
+            self._files.use(schema)
+            self._committer.note(schema)
+
+    def page(
+        self,
+        stream: str,
+        lines: bytes | bytearray,
+        count: int,
+        times: Sequence[str],
+        version: int | None = None,
+        *,
+        vouched: Vouched | None = None,
+    ) -> None:
+        """See ``RowWriter.page``."""
+        with self._working():
+            self._files.place += 1
+            page = PageLines(lines, count, times, version, vouched)
+            while page.left:
+                self._end(self._files.add(self._file(stream), page))
+
+    def activate_version(self, message: ActivateVersion) -> None:
+        """See ``RowWriter.activate_version``."""
+        with self._working():
+            self._files.place += 1
+            self._file(message.stream).add_activate_version(to_line(message), message.version)
 
     def state(self, message: State) -> None:
         """A STATE: goes out at once if all data before it is committed, else when it is; newest only."""
         with self._working():
             self._files.place += 1
             self._held.add(self._files.place, message, self._files.begun)
-            self._files.end_old()
-            self._settled()
+            self._end(self._files.old())
 
     def tick(self) -> None:
         """End the files that are old enough. For a timer, or whoever waits for input; nothing happens after the end."""
         if not self._dead:
-            super().tick()
+            with self._working():
+                self._end(self._files.old())
 
     def flush(self) -> None:
         """End and commit every open file, make known the schemas without data, let the newest STATE go."""
         with self._working():
-            self._files.end_all()
-            make_known(self._run, list(self._unregistered.values()))
-            self._unregistered.clear()
-            self._notes.describe()
-            self._settled()
+            for file in self._files.in_order():
+                self._commit(file)
+            self._committer.register()
 
     def close(self) -> None:
         """The end: ``flush``, and locks are given back; afterwards the writer takes nothing more. Nothing happens after
@@ -264,78 +240,69 @@ class LakeWriter(Inlet):
         with self._lock:
             if not self._dead:
                 self.flush()
-                self._end("complete")
+                self._dead = True
+                self._committer.end(failed=False)
 
     def abort(self) -> None:
         """The end after an error elsewhere: what is not committed is dropped, with the STATEs that cover it."""
         with self._lock:
             if not self._dead:
                 self._files.discard()
-                self._end("failed")
+                self._dead = True
+                self._committer.end(failed=True)
 
     @property
     def next_due_seconds(self) -> float | None:
         """Seconds until the oldest open file is due by age; None when no file is open."""
         return self._files.next_due_seconds
 
-    def _end(self, state: str) -> None:
-        self._dead = True
-        with briefly(LAST_SECONDS) if state == "failed" else contextlib.nullcontext():
-            if self._claims.release_all():
-                self._notes.end(state)
-
     @contextlib.contextmanager
     def _working(self) -> Iterator[None]:
-        """One call at a time; an error that may have left something half done ends the writer."""
+        """One call at a time, and the STATE that it has freed behind it; an error that may have left something half
+        done ends the writer."""
         with self._lock:
             if self._dead:
                 raise BurlerError("this lake writer has ended, by close or by an earlier error: make a new one.")
             try:
-                self._claims.check()
+                self._committer.check()
                 yield
+                self._settle()
             except (MessageError, WaitStopped):
                 raise
             except BaseException:
                 self.abort()
                 raise
 
-    def _finish(self) -> None:
-        self.close()
+    def _file(self, stream: str) -> OpenFile:
+        """The open file of a stream: begun, once the schema version is ours, if there is none that will do."""
+        schema = self._files.schema_of(stream)
+        self._end(self._files.in_the_way(stream))
+        file = next(iter(self._files.of(stream)), None)
+        if file is None:
+            lock = self._committer.take(schema.key, needed=self._files.keys)
+            if lock is not None:
+                self._end(self._files.in_order())
+                self._committer.wait(schema.key, lock)
+            file = self._files.begin(schema, self._committer.names_taken(schema.key))
+        return file
 
-    def _encoding_for(self, stream: str) -> str:
-        if stream not in self._files.schemas:
-            refuse_case_twin(self._store, self._tap_id, stream, self._files.schemas)
-        return self._notes.begin()
+    def _end(self, files: Sequence[OpenFile]) -> None:
+        for file in files:
+            self._commit(file)
+        if files:
+            self._settle()
 
-    def _in_use(self, schema: SchemaInUse, message: Schema) -> None:
-        self._unregistered[schema.key] = schema
-        self._notes.add(message)
+    def _commit(self, file: OpenFile) -> None:
+        self._committer.commit([self._files.end(file)])
 
-    def _before(self, schema: SchemaInUse) -> None:
-        self._claims.take(schema, before_wait=self._commit_all, needed=self._files.is_open)
-
-    def _commit_all(self) -> None:
-        self._files.end_all()
-        self._settled()
-
-    def _published(self, schema: SchemaInUse, name: str, stats: FileStats) -> None:
-        self._claims.commit(schema, [(name, stats)])
-        self.committed[schema.stream].add(stats)
-        self._unregistered.pop(schema.key, None)
-        self._notes.describe(schema.stream)
-        if self._run.tail:
-            self._claims.release(schema.key)
-
-    def _settled(self) -> None:
-        state = self._held.release(self._files.begun)
+    def _settle(self) -> None:
+        """Let the newest STATE go that no open file holds back."""
+        state = self._held.release(self._files.begun) if self._held else None
         if state is not None:
             self._emit_state(state)
 
-    def _taken(self, schema: SchemaInUse) -> frozenset[str]:
-        return self._claims.taken(schema)
 
-
-class PartWriter(Inlet):
+class PartWriter(RowWriter):
     """Makes files of some of a tap's rows, for a driver to commit: no lock, no claim, no commit, no STATE.
 
     Args:
@@ -356,10 +323,55 @@ class PartWriter(Inlet):
         compression: str | None = "gz",
         compression_level: int = 1,
     ) -> None:
-        super().__init__(store, tap_id, clock=clock, settings=settings, form=Form(compression, compression_level))
-        self._encoding: str | None = None
+        self._store, self._tap_id = store, tap_id
+        self._files = RollingFiles(
+            store,
+            tap_id,
+            clock=clock or Clock(),
+            settings=settings or RollSettings(),
+            compression=compression,
+            compression_level=compression_level,
+        )
+        self._lock = threading.RLock()
+        self._encoding = ""
         self._done: list[WrittenFile] = []
-        self._names: dict[tuple[str, str], frozenset[str]] = {}
+        self._taken: dict[Key, frozenset[str]] = {}
+
+    def schema(self, message: Schema) -> None:
+        """See ``RowWriter.schema``."""
+        with self._lock:
+            line = schema_line(message)
+            if self._files.uses(message.stream, line):
+                return
+            self._encoding = self._encoding or catalogue.encoding_of(self._store)
+            self._end(self._files.of(message.stream))
+            self._files.use(SchemaVersion(message, line, schema_hash(line, self._encoding)))
+
+    def page(
+        self,
+        stream: str,
+        lines: bytes | bytearray,
+        count: int,
+        times: Sequence[str],
+        version: int | None = None,
+        *,
+        vouched: Vouched | None = None,
+    ) -> None:
+        """See ``RowWriter.page``."""
+        with self._lock:
+            page = PageLines(lines, count, times, version, vouched)
+            while page.left:
+                self._end(self._files.add(self._file(stream), page))
+
+    def activate_version(self, message: ActivateVersion) -> None:
+        """See ``RowWriter.activate_version``."""
+        with self._lock:
+            self._file(message.stream).add_activate_version(to_line(message), message.version)
+
+    def tick(self) -> None:
+        """End the files that are old enough. For a timer, or whoever waits for input."""
+        with self._lock:
+            self._end(self._files.old())
 
     def drain(self) -> list[WrittenFile]:
         """Files that are done and were not handed out yet: for a driver that commits as it goes."""
@@ -377,31 +389,30 @@ class PartWriter(Inlet):
         with self._lock:
             self._files.discard()
 
+    @property
+    def next_due_seconds(self) -> float | None:
+        """Seconds until the oldest open file is due by age; None when no file is open."""
+        return self._files.next_due_seconds
+
     def _finish(self) -> None:
         with self._lock:
             try:
-                self._files.end_all()
+                self._end(self._files.in_order())
             except BaseException:
                 self._files.discard()
                 raise
 
-    def _encoding_for(self, stream: str) -> str:
-        if self._encoding is None:
-            self._encoding = catalogue.encoding_of(self._store)
-        return self._encoding
+    def _file(self, stream: str) -> OpenFile:
+        """The open file of a stream, begun if there is none that will do. What the manifest said when the first one
+        began decides which names are free: the driver has begun by then."""
+        schema = self._files.schema_of(stream)
+        self._end(self._files.in_the_way(stream))
+        file = next(iter(self._files.of(stream)), None)
+        if file is None:
+            if schema.key not in self._taken:
+                self._taken[schema.key] = manifest.names_taken(self._store, self._tap_id, *schema.key)
+            file = self._files.begin(schema, self._taken[schema.key])
+        return file
 
-    def _before(self, schema: SchemaInUse) -> None:
-        """Locks are the driver's."""
-
-    def _published(self, schema: SchemaInUse, name: str, stats: FileStats) -> None:
-        self._done.append(WrittenFile(self._tap_id, schema.stream, schema.hash, schema.line, name, stats))
-
-    def _settled(self) -> None:
-        """So are STATEs."""
-
-    def _taken(self, schema: SchemaInUse) -> frozenset[str]:
-        """As the manifest says when the first file is done: the driver has begun by then."""
-        if schema.key not in self._names:
-            names = manifest.names_taken(self._store, self._tap_id, schema.stream, schema.hash)
-            self._names[schema.key] = names
-        return self._names[schema.key]
+    def _end(self, files: Sequence[OpenFile]) -> None:
+        self._done += [self._files.end(file) for file in files]

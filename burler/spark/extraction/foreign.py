@@ -9,14 +9,14 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from burler.config.secrets import hide_config, masked
 from burler.engine.remote import Merge
 from burler.errors import MessageError, StreamError
 from burler.lake.ingestion import ingest
-from burler.lake.rolling import WrittenFile
-from burler.lake.writer import LakeWriter, PartWriter
+from burler.lake.manifest import WrittenFile
+from burler.lake.writer import PartWriter
 from burler.singer.catalog import catalog_from_wire
 from burler.singer.messages import Message, Schema, State
 from burler.singer.select import apply_select, parse_select
@@ -67,7 +67,7 @@ class ExecTask:
         with self.tap.sync(self.catalog, self.state) as tap:
             error = ""
             try:
-                ingest(tap.fd, cast(LakeWriter, writer), warn=logger.warning)
+                ingest(tap.fd, writer, warn=logger.warning)
             except MessageError as wrong:
                 error = masked(str(wrong))
             else:
@@ -79,7 +79,7 @@ class ExecTask:
 
 
 class _Collecting(PartWriter):
-    """Keeps the files and the last STATE of a tap's run; as far as ``ingest`` needs it, a ``LakeWriter``."""
+    """Keeps the files and the last STATE of a tap's run."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -89,11 +89,6 @@ class _Collecting(PartWriter):
     def state(self, message: State) -> None:
         """Every row before it is in a file once the run has ended, or the run counts for nothing."""
         self.last = message.whole
-
-    @property
-    def next_due_seconds(self) -> float | None:
-        """Seconds until a file is due by age."""
-        return self._files.next_due_seconds
 
     def close(self) -> list[WrittenFile]:
         """End all files."""

@@ -75,7 +75,7 @@ def locks(store: Any, time: Time, writer_id: str = "me", **more: Any) -> lake_lo
 def taken(store: Any, time: Time, writer_id: str = "me", *, epoch: int = 0, **more: Any) -> lake_locks.Locks:
     """A writer that has the lock, after a wait if need be."""
     mine = locks(store, time, writer_id, **more)
-    mine.acquire(PATH, "s", epoch=epoch)
+    mine.wait(mine.attempt(PATH, "s", epoch=epoch))
     return mine
 
 
@@ -119,7 +119,7 @@ def test_eight_at_once_have_one_winner(tmp_path: Path, time: Time) -> None:
             mine = locks(store, time, name, timeout=0)
             gate.wait()
             try:
-                mine.acquire(PATH, "s")
+                mine.wait(mine.attempt(PATH, "s"))
             except LockLost:
                 return
             won.append(mine)
@@ -213,7 +213,7 @@ def test_a_lock_that_was_taken_over_is_lost_and_left_alone(store: FaultyStore, t
         old.check()
     assert caught.value.exit_code == 3
     with pytest.raises(LockLost, match="new has it"):
-        old.acquire(PATH + "2", "s2")
+        old.wait(old.attempt(PATH + "2", "s2"))
     old.release_all()  # must not take away what is another's
     new.beat()
     new.check()
@@ -303,10 +303,8 @@ def test_a_holder_of_which_no_sign_is_here_is_waited_for(tmp_path: Path, time: T
 def test_a_wait_ends_when_the_lock_is_free(store: FaultyStore, time: Time, caplog: pytest.LogCaptureFixture) -> None:
     first, second = taken(store, time, "first"), locks(store, time, "second")
     time.plan = [*((30.0 * n, first.beat) for n in range(1, 7)), (200.0, first.release_all)]
-    settled: list[float] = []
     with caplog.at_level("INFO", logger="burler.lake"):
-        second.acquire(PATH, "s", before_wait=lambda: settled.append(time.seconds))
-    assert settled == [0]
+        second.wait(second.attempt(PATH, "s"))
     assert 200 < time.seconds < 210
     lines = [message for message in caplog.messages if "waiting" in message]
     assert len(lines) == 4  # at once, then each minute
@@ -318,7 +316,7 @@ def test_a_wait_that_is_too_long_names_the_holder_and_the_cure(store: FaultyStor
     taken(store, time, "first", ttl=10_000)
     second = locks(store, time, "second", timeout=600)
     with pytest.raises(LockLost, match=r"stream 's': waited 600 s for the lock of first \(since 2024") as caught:
-        second.acquire(PATH, "s")
+        second.wait(second.attempt(PATH, "s"))
     assert caught.value.exit_code == 3
     assert len(str(caught.value).splitlines()) <= 3
     assert PATH in str(caught.value)
@@ -382,7 +380,7 @@ def test_the_thread_beats_and_ends(tmp_path: Path) -> None:
     store.after_call = lambda call: beaten.set() if call.operation == "replace" else None
     mine, before = lake_locks.Locks(store, writer_id="me", settings=LockSettings(ttl_seconds=0.2)), beating()
     for _ in range(2):  # and begins again
-        mine.acquire(PATH, "s")
+        mine.wait(mine.attempt(PATH, "s"))
         assert beaten.wait(30)
         mine.release_all()
         assert set(beating()) <= set(before)
@@ -392,7 +390,7 @@ def test_the_thread_beats_and_ends(tmp_path: Path) -> None:
 def test_a_writer_that_was_dropped_without_an_end_does_not_beat_for_ever(tmp_path: Path) -> None:
     before = beating()
     mine = lake_locks.Locks(open_store(str(tmp_path)), writer_id="me", settings=LockSettings(ttl_seconds=0.1))
-    mine.acquire(PATH, "s")
+    mine.wait(mine.attempt(PATH, "s"))
     (thread,) = set(beating()) - set(before)
     del mine
     thread.join(30)

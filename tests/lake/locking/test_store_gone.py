@@ -72,7 +72,7 @@ def test_one_lock_that_is_slow_to_renew_does_not_starve_the_others(lake: Any) ->
             seen.store, writer_id="me", settings=LockSettings(ttl_seconds), clock=lake.clock, heartbeat=False
         )
         for name in ("a", "b"):
-            locks.acquire(f"raw/t/{name}/h/singerlake.lock", name)
+            locks.wait(locks.attempt(f"raw/t/{name}/h/singerlake.lock", name))
         seen.seconds.clear()
         seen.store.fail("replace", StorageError("slow"), path="*/a/*")
         locks.beat()

@@ -36,7 +36,7 @@ def held_by_another(lake: Any, stream: str = "users", *, ttl: float = 300.0) -> 
     other = lake_locks.Locks(
         lake.store, writer_id="other", settings=LockSettings(ttl), clock=lake.clock, heartbeat=False
     )
-    other.acquire(path, stream)
+    other.wait(other.attempt(path, stream))
     return other
 
 

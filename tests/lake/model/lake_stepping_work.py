@@ -60,7 +60,7 @@ def writing(*, variant: int = 0, commits: int = 1, beats: bool = False) -> Calla
         )
         entered = False
         try:
-            lock = locks.acquire(lock_path, STREAM)
+            lock = locks.wait(locks.attempt(lock_path, STREAM))
             run.entered(lock_path)
             entered = True
             claim = manifest.claim(run, TAP, STREAM, hash=digest, writer_id=name, clock=UNSTEPPED)
