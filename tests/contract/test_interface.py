@@ -21,6 +21,7 @@ ALLOWED = {
     "burler.config.parse_spec(folder): FilePath | None": "it is pathlib's Path, by its own name",
     # Mended since.
     "burler.verify.Options: positions": "'allow' came before 'progress': nobody gives ten options by place",
+    "burler.lake.ingest(writer): LakeWriter": "whatever takes pages and STATEs, as a LakeWriter does",
     "exit of a new tap in a folder that is not there: 2": "burler new makes the folder that --into names",
 }
 """What may differ from c550d9f, and why: an entry is what is gone, without what came in its place."""
