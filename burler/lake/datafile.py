@@ -202,11 +202,13 @@ def schema_message(store: Store, stream: Snapshot, digest: str) -> Schema:
 class Measured:
     """A data file as it is.
 
-    ``line``: line 1, without its end. ``timed``: some record has a ``time_extracted``; else the statistics have the
-    times of the name. ``stranger``: number of the first line that is a message of another stream.
+    ``line``: line 1, without its end. ``stream``: the one that it names, if it does. ``timed``: some record has a
+    ``time_extracted``; else the statistics have the times of the name. ``stranger``: number of the first line that is
+    a message of another stream.
     """
 
     line: bytes
+    stream: str | None
     stats: FileStats
     timed: bool
     stranger: int | None
@@ -298,7 +300,7 @@ class _Counts:
             activate_version=self._activated,
             versions=tuple(sorted(self._versions)) or None,
         )
-        return Measured(self._line, stats, self._times is not None, self._stranger)
+        return Measured(self._line, self._stream, stats, self._times is not None, self._stranger)
 
     def _fits(self, block: bytes, kinds: list[str], records: int) -> bool:
         if self._check is None:

@@ -190,7 +190,7 @@ class _Work:
         self.place.change(change, mark=mark)
         unused = [one.name for one in merged if one not in taken]
         if unused:
-            remove_unlisted(self.store, self.place, unused, now=self.now())
+            remove_unlisted(self.place, unused, now=self.now())
         return [self._told(one) for one in taken]
 
     def _told(self, one: Merged) -> CompactedFile:

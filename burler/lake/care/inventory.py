@@ -5,86 +5,184 @@ live, judged from outside; data files read to their ends, several at a time.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from multiprocessing import get_context
 
 from burler import times
-from burler.errors import BurlerError, UsageError
+from burler.errors import BurlerError, LakeError, UsageError
 from burler.lake import layout, replaced
 from burler.lake.datafile import DamagedFile, Measured, measure
 from burler.lake.lake import StreamFolder
 from burler.lake.locks import LockFile, this_machine
-from burler.storage.base import Store, StoredFile, is_hidden
+from burler.lake.replaced import Replacement
+from burler.lake.snapshot import Snapshot
+from burler.localfile import TEMPORARY
+from burler.storage.base import Blob, Store, StoredFile, is_hidden
 from burler.storage.local import LocalStore
-
-_STREAM_DEPTH = 3
-
-
-@dataclass(slots=True)
-class StreamListing:
-    """All files below a stream's folder, hidden ones too, sorted by path."""
-
-    place: StreamFolder
-    files: list[StoredFile] = field(default_factory=list)
-    _by_path: dict[str, StoredFile] | None = None
-
-    @property
-    def data_files(self) -> list[StoredFile]:
-        """Those that are data files, in a schema folder; replaced ones too."""
-        wanted = set(replaced.all_data_files(self.place.folder, (file.path for file in self.visible)))
-        return [file for file in self.files if file.path in wanted]
-
-    @property
-    def visible(self) -> list[StoredFile]:
-        """Those that are not hidden, by their own name or a folder's."""
-        return [file for file in self.files if not is_hidden(file.path)]
-
-    def find(self, path: str) -> StoredFile | None:
-        """The file at ``path``, if it is there."""
-        if self._by_path is None:
-            self._by_path = {file.path: file for file in self.files}
-        return self._by_path.get(path)
-
-
-@dataclass(frozen=True, slots=True)
-class LakeListing:
-    """``elsewhere``: files outside of all streams, if the whole lake was listed."""
-
-    streams: tuple[StreamListing, ...]
-    elsewhere: tuple[StoredFile, ...] = ()
-
-
-def listed(store: Store, wanted: Sequence[StreamFolder], *, whole: bool) -> LakeListing:
-    """List the folders of streams, or with ``whole`` the lake at once.
-
-    Raises:
-        StorageError: the store fails.
-    """
-    streams = {place.folder: StreamListing(place) for place in wanted}
-    if not whole:
-        for stream in streams.values():
-            stream.files.extend(store.files(stream.place.folder, hidden=True))
-        return LakeListing(tuple(streams.values()))
-    elsewhere = []
-    for file in store.files(layout.ROOT, hidden=True):
-        parts = file.path.split("/")
-        stream_of = streams.get("/".join(parts[:_STREAM_DEPTH])) if len(parts) > _STREAM_DEPTH else None
-        if stream_of is None:
-            elsewhere.append(file)
-        else:
-            stream_of.files.append(file)
-    return LakeListing(tuple(streams.values()), tuple(elsewhere))
-
 
 LOCK = "singerlake.lock"
 _LEAST_SECONDS = 3600.0
 _BEATS = 10
-_SCHEMA_DEPTH = 4
-"""Components of a schema's folder: ``raw/<tap_id>/<stream>/<hash>``."""
+_STREAM_DEPTH, _SCHEMA_DEPTH = 3, 4
+"""Components of a stream's folder and of a schema's: ``raw/<tap_id>/<stream>/<hash>``."""
 _SKEW_SECONDS = 60.0
 """How far the clocks of a writer and its store may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLock:
+    """A lock that was found. ``dead``: why its holder is taken for dead, in words; None if that may live."""
+
+    file: StoredFile
+    blob: Blob
+    dead: str | None
+
+
+class Listing:
+    """Files of a part of a lake.
+
+    Attributes:
+        files: by their paths, in the order of these; hidden ones, too.
+        now: when they were listed, in seconds since 1970 by the store's clock.
+    """
+
+    def __init__(self, store: Store, files: Iterable[StoredFile], *, now: float) -> None:
+        self.store, self.now = store, now
+        self.files = {file.path: file for file in files}
+
+    def age(self, file: StoredFile) -> float:
+        """Seconds since it last changed."""
+        return self.now - file.modified
+
+    @cached_property
+    def locks(self) -> list[FoundLock]:
+        """The locks among them that are still there."""
+        found = []
+        for file in self.files.values():
+            if file.path.rpartition("/")[2] == LOCK and (blob := self.store.read(file.path)) is not None:
+                found.append(FoundLock(file, blob, self._dead(file, LockFile.from_bytes(blob.data))))
+        return found
+
+    @cached_property
+    def busy(self) -> dict[str, float]:
+        """Folders with a lock whose holder may live -> since when it has it (seconds since 1970).
+
+        What is hidden there may be a file that it is writing; what is in no manifest, and younger, one that it has not
+        committed yet (workers make files for hours, and the driver commits them at the end).
+        """
+        return {
+            lock.file.path.rpartition("/")[0]: _since(LockFile.from_bytes(lock.blob.data))
+            for lock in self.locks
+            if lock.dead is None
+        }
+
+    def unfinished(self) -> Iterator[StoredFile]:
+        """Hidden files that a process was writing; not where one may be at work."""
+        for path, file in self.files.items():
+            folder, _, name = path.rpartition("/")
+            if name.startswith(TEMPORARY) and folder not in self.busy:
+                yield file
+
+    def _dead(self, file: StoredFile, lock: LockFile) -> str | None:
+        """A live holder changes its lock each tenth of the ``ttl-ms``."""
+        lives = holder_lives(self.store, file.path, lock)
+        if lives is not None:
+            return None if lives else f"its holder {lock.writer_id} has ended"
+        age = self.age(file)
+        if age < max(_LEAST_SECONDS, _BEATS * (lock.ttl_ms or 0) / 1000):
+            return None
+        return f"its holder {lock.writer_id} has not renewed it for {age / 3600:,.1f} hours"
+
+
+class StreamListing(Listing):
+    """All files below a stream's folder.
+
+    Attributes:
+        data: those that are data files, in a schema folder; replaced ones, too.
+    """
+
+    def __init__(self, place: StreamFolder, files: Iterable[StoredFile], *, now: float) -> None:
+        super().__init__(place.store, files, now=now)
+        self.place = place
+        paths = replaced.all_data_files(place.folder, (path for path in self.files if not is_hidden(path)))
+        self.data = {path: self.files[path] for path in paths}
+
+    @cached_property
+    def notes(self) -> Notes:
+        """The notes beside its compacted files."""
+        return Notes.read(self.store, self.data)
+
+    def awaits_commit(self, file: StoredFile) -> bool:
+        """Whether a data file that no manifest names may be one of a writer that lives."""
+        since = self.busy.get("/".join(file.path.split("/")[:_SCHEMA_DEPTH]))
+        return since is not None and file.modified >= since - _SKEW_SECONDS
+
+    def replaced(self, snapshot: Snapshot) -> dict[str, float]:
+        """Paths of which a compacted file that the manifest lists holds the rows -> since when: as old as the first
+        note that names them. What the manifest lists, a note may name for an older file of the same name."""
+        since: dict[str, float] = {}
+        listed = {file.path: file.stats for file in snapshot.files}
+        for path, stats in listed.items():
+            parts = (stats.replaces if stats is not None else None) or ()
+            since |= dict.fromkeys(map(self.place.path, parts), self._written(path))  # known without the note, too
+            note = self.notes.good.get(path)
+            for one in () if note is None else (path, *map(self.place.path, note.through)):
+                inner = self.notes.good.get(one)
+                for name in () if inner is None else (*inner.replaces, *inner.through):
+                    part, written = self.place.path(name), self._written(replaced.note_path(one))
+                    if not parts or part not in listed:
+                        since[part] = min(written, since.get(part, written))
+        return since
+
+    def _written(self, path: str) -> float:
+        """A file that is not there was written after the files were listed."""
+        file = self.files.get(path)
+        return self.now if file is None else file.modified
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What compacted files stand for, by their paths; and of which of them nobody can tell, and why."""
+
+    good: dict[str, Replacement]
+    broken: dict[str, LakeError]
+
+    @classmethod
+    def read(cls, store: Store, paths: Iterable[str]) -> Notes:
+        """Those of data files at ``paths``, of which few may be compacted."""
+        notes = cls({}, {})
+        for path in paths:
+            try:
+                note = replaced.read(store, path) if replaced.is_compacted(path) else None
+            except LakeError as error:
+                notes.broken[path] = error
+                continue
+            if note is not None:
+                notes.good[path] = note
+        return notes
+
+
+def listed(
+    store: Store, wanted: Sequence[StreamFolder], *, whole: bool, now: float
+) -> tuple[list[StreamListing], Listing]:
+    """The files of streams; with ``whole``, of the lake at once, and those outside of all streams.
+
+    Raises:
+        StorageError: the store fails.
+    """
+    if not whole:
+        found = [StreamListing(place, store.files(place.folder, hidden=True), now=now) for place in wanted]
+        return found, Listing(store, (), now=now)
+    by_folder: dict[str, list[StoredFile]] = {place.folder: [] for place in wanted}
+    elsewhere: list[StoredFile] = []
+    for file in store.files(layout.ROOT, hidden=True):
+        parts = file.path.split("/")
+        by_folder.get("/".join(parts[:_STREAM_DEPTH]) if len(parts) > _STREAM_DEPTH else "", elsewhere).append(file)
+    streams = [StreamListing(place, by_folder[place.folder], now=now) for place in wanted]
+    return streams, Listing(store, elsewhere, now=now)
 
 
 def holder_lives(store: Store, path: str, lock: LockFile) -> bool | None:
@@ -105,47 +203,6 @@ def holder_lives(store: Store, path: str, lock: LockFile) -> bool | None:
         return not hold.taken
     finally:
         hold.release()
-
-
-def dead_for(store: Store, path: str, data: bytes, *, age_seconds: float) -> str | None:
-    """Why a lock is taken for dead, in words; None if its holder may live.
-
-    Args:
-        data: its content. age_seconds: since it last changed. A live holder changes it each tenth of its ``ttl-ms``.
-    """
-    lock = LockFile.from_bytes(data)
-    lives = holder_lives(store, path, lock)
-    if lives is not None:
-        return None if lives else f"its holder {lock.writer_id} has ended"
-    limit = max(_LEAST_SECONDS, _BEATS * (lock.ttl_ms or 0) / 1000)
-    if age_seconds < limit:
-        return None
-    return f"its holder {lock.writer_id} has not renewed it for {age_seconds / 3600:,.1f} hours"
-
-
-def guarded(store: Store, files: Iterable[StoredFile], *, now: float) -> dict[str, float]:
-    """Folders with a lock whose holder may live -> since when it has it (seconds since 1970).
-
-    What is hidden there may be a file that it is writing; what is in no manifest, and younger, one that it has not
-    committed yet (workers make files for hours, and the driver commits them at the end).
-
-    Args:
-        now: seconds since 1970.
-    """
-    found = {}
-    for file in files:
-        if file.path.rpartition("/")[2] != LOCK:
-            continue
-        blob = store.read(file.path)
-        if blob is not None and dead_for(store, file.path, blob.data, age_seconds=now - file.modified) is None:
-            found[file.path.rpartition("/")[0]] = _since(LockFile.from_bytes(blob.data))
-    return found
-
-
-def awaits_commit(file: StoredFile, busy: Mapping[str, float]) -> bool:
-    """Whether a data file that no manifest names may be one of a writer that lives (``busy``: see ``guarded``)."""
-    folder = "/".join(file.path.split("/")[:_SCHEMA_DEPTH])
-    return folder in busy and file.modified >= busy[folder] - _SKEW_SECONDS
 
 
 def _since(lock: LockFile) -> float:

@@ -21,13 +21,12 @@ from burler import times
 from burler.errors import LakeError, StorageError, UsageError
 from burler.lake import manifest as doc
 from burler.lake import replaced
-from burler.lake.care.inventory import LOCK, StreamListing, awaits_commit, dead_for, guarded, listed, look
+from burler.lake.care.inventory import Listing, StreamListing, listed, look
 from burler.lake.datafile import DamagedFile
 from burler.lake.lake import Lake, StreamFolder
 from burler.lake.layout import SortKey, sort_key
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import swap
-from burler.localfile import TEMPORARY
 from burler.storage.base import Conflict, OutcomeUnknown, Store, StoredFile
 
 OLDER_THAN_SECONDS = 7 * 86_400.0
@@ -85,108 +84,159 @@ def vacuum(
     """
     if not older_than_seconds >= 0:
         raise UsageError(f"vacuum needs an age of 0 seconds or more, not {older_than_seconds!r}.")
+    lake, whole = Lake(store), taps is None and streams is None
     if yes:
-        Lake(store).warn_if_alone("vacuum")
-    moment = now()
-    found: list[Unreferenced] = []
-    problems: list[str] = []
-    ageless: list[str] = []
-
-    def sweep(streams: Iterable[StreamListing]) -> list[tuple[StreamListing, list[str]]]:
-        """Gives those for whose manifest there was no room, and what is to be said of them."""
-        full = []
-        for stream in streams:
-            told: list[str] = []
-            try:
-                found.extend(
-                    _unlisted(store, stream, moment, older_than_seconds, yes=yes, problems=told, ageless=ageless)
-                )
-            except LakeError as error:
-                told.append(str(error))
-            except StorageError as error:
-                if not _is_full(error):
-                    raise
-                full.append((stream, [*told, str(error)]))
-                continue
-            problems.extend(told)
-        return full
-
-    listing = listed(store, Lake(store).folders(taps=taps, streams=streams), whole=taps is None and streams is None)
+        lake.warn_if_alone("vacuum")
+    listings, elsewhere = listed(store, lake.folders(taps=taps, streams=streams), whole=whole, now=now())
+    sweep = _Sweep(older_than_seconds, yes)
     # First what needs no change of a manifest: on a full disk there may be no room for that yet.
-    for files in (*(stream.files for stream in listing.streams), listing.elsewhere):
-        found += _others(store, files, moment, older_than_seconds, yes=yes, ageless=ageless)
-    full = sweep(listing.streams)
-    if full and found:  # there may be room by now
-        full = sweep([stream for stream, _ in full])
-    problems += [problem for _, told in full for problem in told]
-    if ageless:
-        count = len(set(ageless))
+    for listing in (*listings, elsewhere):
+        sweep.others(listing)
+    full = [listing for listing in listings if not sweep.data(listing, is_last=False)]
+    for listing in full:  # there may be room by now
+        sweep.data(listing, is_last=True)
+    problems = list(sweep.problems)
+    if sweep.ageless:
         problems.append(
-            f"Left alone: files that nothing refers to ({count:,}, such as {store.locate(ageless[0])}). The "
-            "store does not say when they were written, so none of them is old. Remove by hand what no run needs"
+            f"Left alone: files that nothing refers to ({len(sweep.ageless):,}, such as "
+            f"{store.locate(min(sweep.ageless))}). The store does not say when they were written, so none of them is "
+            "old. Remove by hand what no run needs"
         )
-    return Vacuum(tuple(found), yes, tuple(problems))
+    return Vacuum(tuple(sweep.found.values()), yes, tuple(problems))
 
 
-def _unlisted(
-    store: Store,
-    stream: StreamListing,
-    now: float,
-    older_than: float,
-    *,
-    yes: bool,
-    problems: list[str],
-    ageless: list[str],
-) -> list[Unreferenced]:
-    """Data files of a stream that nothing refers to; removed if ``yes``.
+class _Sweep:
+    """What one vacuum has found so far.
 
-    Args:
-        problems: why files stay is added here. ageless: the paths of those whose age nobody knows are.
-
-    Raises:
-        LakeError: its manifest is broken.
+    Attributes:
+        found: what is removed, or would be, by its path.
+        problems: why other files stay, once each. ageless: paths of files that nothing refers to, of no known age.
     """
-    snapshot = stream.place.read_manifest()
-    if snapshot is None:
-        return []
-    unlisted = list(_data(stream, snapshot, store, now))
-    ageless += [file.path for file in unlisted if file.age_seconds == -math.inf]
-    old = [file for file in unlisted if file.age_seconds >= older_than]
-    kept = {file.path: why for file in old if (why := _why_kept(store, stream, file))}
-    problems += kept.values()
-    data = [file for file in old if file.path not in kept]
-    if not yes:
-        return data
-    freed: set[str] = set()
-    try:
-        gone = _taken_away(store, stream, snapshot, data, now)
-    except StorageError as error:
-        freed = _room_made(store, stream, data) if _is_full(error) else freed
-        if not freed:
-            raise
+
+    def __init__(self, older_than: float, yes: bool) -> None:
+        self._older_than, self._yes = older_than, yes
+        self.found: dict[str, Unreferenced] = {}
+        self.problems: dict[str, None] = {}
+        self.ageless: set[str] = set()
+
+    def others(self, listing: Listing) -> None:
+        """Hidden leftovers, notes of compacted files that are not there, dead locks."""
+        notes = {replaced.note_path(path) for path in listing.files if replaced.is_compacted(path)}
+        loose = (one for path, one in listing.files.items() if path.endswith(replaced.SUFFIX) and path not in notes)
+        for file in self._old((file, "leftover", listing.age(file)) for file in (*listing.unfinished(), *loose)):
+            if self._yes:
+                listing.store.remove(file.path)
+            self.found[file.path] = file
+        dead = {lock.file.path: lock for lock in listing.locks if lock.dead is not None}
+        for file in self._old((lock.file, "lock", listing.age(lock.file)) for lock in dead.values()):
+            try:
+                if self._yes:
+                    listing.store.delete(file.path, tag=dead[file.path].blob.tag)
+            except (Conflict, OutcomeUnknown):  # it was renewed or taken over just now
+                continue
+            self.found[file.path] = file
+
+    def data(self, stream: StreamListing, *, is_last: bool) -> bool:
+        """Data files of a stream that nothing refers to; whether there was room to change its manifest.
+
+        Args:
+            is_last: it is not tried again: no room is a problem.
+        """
+        data: list[Unreferenced] = []
+        has_room = True
         try:
-            gone = _taken_away(store, stream, snapshot, data, now)
-        except StorageError as once_more:
-            if not _is_full(once_more):
+            snapshot = stream.place.read_manifest()
+            if snapshot is None:
+                return True
+            for file in self._old(_unlisted(stream, snapshot)):
+                if (why := _why_kept(stream, file)) is not None:
+                    self.problems[why] = None
+                else:
+                    data.append(file)
+            gone = _taken_away(stream, snapshot, data) if self._yes else {file.path for file in data}
+        except LakeError as error:
+            self.problems[str(error)] = None
+            return True
+        except StorageError as error:
+            if not _is_full(error):
                 raise
-            problems.append(str(once_more))
-            gone = freed
-    return [file for file in data if file.path in gone]
+            has_room, gone = False, _room_made(stream, data)
+            if is_last:
+                self.problems[str(error)] = None
+        self.found |= {file.path: file for file in data if file.path in gone}
+        return has_room
+
+    def _old(self, files: Iterable[tuple[StoredFile, Reason, float]]) -> Iterator[Unreferenced]:
+        """Those of files (why nothing refers to it, and for how long) that may go."""
+        for file, reason, age in files:
+            if age == -math.inf:
+                self.ageless.add(file.path)
+            if age >= self._older_than:
+                yield Unreferenced(file.path, file.size_bytes, reason, age)
 
 
-def _taken_away(
-    store: Store, stream: StreamListing, snapshot: Snapshot, data: Sequence[Unreferenced], now: float
-) -> set[str]:
+def _unlisted(stream: StreamListing, snapshot: Snapshot) -> Iterator[tuple[StoredFile, Reason, float]]:
+    """Data files that the manifest does not list, with their ages."""
+    listed, since = {file.path for file in snapshot.files}, stream.replaced(snapshot)
+    if stream.notes.broken:
+        raise next(iter(stream.notes.broken.values()))
+    for path, file in stream.data.items():
+        if path in listed:
+            continue
+        if path in since:
+            yield file, "replaced", stream.now - max(file.modified, since[path])
+        elif not stream.awaits_commit(file):
+            yield file, "unfinished" if path in stream.notes.good else "orphan", stream.age(file)
+
+
+def _why_kept(stream: StreamListing, file: Unreferenced) -> str | None:
+    """Why a file stays although no manifest names it: it may hold rows that nothing else holds.
+
+    A writer that ended before its commit leaves whole files, and its rows came again. What is damaged was a file that
+    counted once, and that ``rebuild`` left out.
+    """
+    if file.reason == "replaced":
+        return None
+    place = stream.place
+    seen = look(place.store, file.path)
+    if isinstance(seen, DamagedFile):
+        return None if seen.damage == "missing" else f"Left alone, and in no manifest: {seen}"
+    note = stream.notes.good.get(file.path)
+    if note is None or any(place.path(name) in stream.files for name in note.through):
+        return None
+    parts = [name for name in note.replaces if not is_gone(name)]  # none: vacuum took them away, so it was listed once
+    if parts and all(place.path(name) in stream.files for name in parts):
+        return None
+    return (
+        f"Left alone: {place.store.locate(file.path)} is in no manifest, and files that it was made from are gone. "
+        f"Take it in: burler lake rebuild {place.store.url}"
+    )
+
+
+def _taken_away(stream: StreamListing, snapshot: Snapshot, data: Sequence[Unreferenced]) -> set[str]:
     """Remove files, and have the manifest and its notes forget them; their paths."""
-    _mend_notes(store, stream, snapshot, now)
-    below = len(stream.place.folder) + 1
-    by_hand = [file.path for file in snapshot.replaced if not stream.find(file.path)]
-    names = [path[below:] for path in (*(file.path for file in data), *by_hand)]
-    gone = remove_unlisted(store, stream.place, names, now=now) if names else ()
-    return {f"{stream.place.folder}/{name}" for name in gone}
+    _mend_notes(stream, snapshot)
+    by_hand = (file.path for file in snapshot.replaced if file.path not in stream.files)
+    names = [stream.place.name(path) for path in (*(file.path for file in data), *by_hand)]
+    return set(map(stream.place.path, remove_unlisted(stream.place, names, now=stream.now) if names else ()))
 
 
-def _room_made(store: Store, stream: StreamListing, data: Sequence[Unreferenced]) -> set[str]:
+def _mend_notes(stream: StreamListing, snapshot: Snapshot) -> None:
+    """What a killed vacuum left to do: notes that name files which are gone, or newer files of the same name."""
+    place, listed = stream.place, {file.path for file in snapshot.files}
+    for file in snapshot.files:
+        note, there = stream.notes.good.get(file.path), stream.files.get(replaced.note_path(file.path))
+        if note is None or there is None or stream.age(there) < _OLD_NOTE_SECONDS:
+            continue
+        parts = (file.stats.replaces if file.stats else None) or {}
+        names = {*note.replaces, *note.through}
+        again = {name for name in names if place.path(name) in listed and name not in parts}
+        gone = {name for name in names if place.path(name) not in stream.files}
+        if again or gone:
+            forget(place, file.path, again | gone)
+
+
+def _room_made(stream: StreamListing, data: Sequence[Unreferenced]) -> set[str]:
     """Remove replaced files while there is no room to change the manifest; their paths.
 
     As if they were removed by hand: until the manifest can be changed it goes on naming them, so that no commit takes
@@ -194,152 +244,26 @@ def _room_made(store: Store, stream: StreamListing, data: Sequence[Unreferenced]
     first: a rebuild that runs meanwhile finds it whole, too, and takes none of its parts. An orphan stays: without a
     word in the manifest, a writer that still lives could commit it when it is gone.
     """
-    snapshot = stream.place.read_manifest()
+    place, freed = stream.place, set[str]()
+    snapshot = place.read_manifest()
     if snapshot is None:
-        return set()
+        return freed
     old = {file.path for file in data if file.reason == "replaced"} & {file.path for file in snapshot.replaced}
-    freed: set[str] = set()
     for file in snapshot.files:
         stats = file.stats
-        parts = old & {f"{snapshot.folder}/{name}" for name in (stats.replaces if stats else None) or ()}
-        seen = look(store, file.path) if parts else None
+        parts = old & set(map(place.path, (stats.replaces if stats else None) or ()))
+        seen = look(place.store, file.path) if parts else None
         if stats is None or seen is None or isinstance(seen, DamagedFile) or seen.stats.records != stats.records:
             continue
         for path in sorted(parts):
-            store.remove(path)
+            place.store.remove(path)
             freed.add(path)
     return freed
-
-
-def _why_kept(store: Store, stream: StreamListing, file: Unreferenced) -> str | None:
-    """Why a file stays although no manifest names it: it may hold rows that nothing else holds.
-
-    A writer that ended before its commit leaves whole files, and its rows came again. What is damaged was a file that
-    counted once, and that ``rebuild`` left out.
-    """
-    if file.reason not in ("orphan", "unfinished"):
-        return None
-    seen = look(store, file.path)
-    if isinstance(seen, DamagedFile):
-        return None if seen.damage == "missing" else f"Left alone, and in no manifest: {seen}"
-    note = replaced.read(store, file.path) if file.reason == "unfinished" else None
-    if note is None or any(stream.find(f"{stream.place.folder}/{name}") for name in note.through):
-        return None
-    parts = [name for name in note.replaces if not is_gone(name)]  # none: vacuum took them away, so it was listed once
-    if parts and all(stream.find(f"{stream.place.folder}/{name}") for name in parts):
-        return None
-    return (
-        f"Left alone: {store.locate(file.path)} is in no manifest, and files that it was made from are gone. "
-        f"Take it in: burler lake rebuild {store.url}"
-    )
 
 
 def _is_full(error: StorageError) -> bool:
     cause = error.__cause__ or error.__context__
     return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
-def _data(stream: StreamListing, snapshot: Snapshot, store: Store, now: float) -> Iterator[Unreferenced]:
-    """Data files that the manifest does not list, with their ages."""
-    files = {file.path: file for file in stream.data_files}
-    names = {file.path for file in snapshot.files}
-    since = _replaced_since(stream, snapshot, store, now)
-    busy = guarded(store, stream.files, now=now)
-    for path, file in files.items():
-        if path in names:
-            continue
-        if path in since:
-            yield Unreferenced(path, file.size_bytes, "replaced", now - max(file.modified, since[path]))
-            continue
-        if awaits_commit(file, busy):
-            continue
-        unfinished = replaced.is_compacted(path) and stream.find(replaced.note_path(path)) is not None
-        reason: Reason = "unfinished" if unfinished else "orphan"
-        yield Unreferenced(path, file.size_bytes, reason, now - file.modified)
-
-
-def _replaced_since(stream: StreamListing, snapshot: Snapshot, store: Store, now: float) -> dict[str, float]:
-    """Files that a listed compacted file stands for -> since when: as old as the first note that names them."""
-    since: dict[str, float] = {}
-    todo, seen = [], set()
-    for file in snapshot.files:
-        if file.stats is not None and file.stats.replaces:  # known without the note, too
-            there = stream.find(file.path)
-            written = now if there is None else there.modified
-            since |= {f"{snapshot.folder}/{part}": written for part in file.stats.replaces}
-        if replaced.is_compacted(file.path):
-            todo.append(file.path)
-    while todo:
-        path = todo.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        note, there = replaced.read(store, path), stream.find(replaced.note_path(path))
-        if note is None:
-            continue
-        written = now if there is None else there.modified  # it was written after the files were listed
-        for name in (*note.replaces, *note.through):
-            part = f"{stream.place.folder}/{name}"
-            since[part] = min(written, since.get(part, written))
-        todo += [f"{stream.place.folder}/{name}" for name in note.through]
-    return since
-
-
-def _mend_notes(store: Store, stream: StreamListing, snapshot: Snapshot, now: float) -> None:
-    """What a killed vacuum left to do: notes that name files which are gone, or newer files of the same name."""
-    folder, listed_now = snapshot.folder, {file.path for file in snapshot.files}
-    for file in snapshot.files:
-        there = stream.find(replaced.note_path(file.path))
-        if there is None or now - there.modified < _OLD_NOTE_SECONDS or not replaced.is_compacted(file.path):
-            continue
-        note, parts = replaced.read(store, file.path), (file.stats.replaces if file.stats else None) or {}
-        names = (*note.replaces, *note.through) if note else ()
-        again = {name for name in names if f"{folder}/{name}" in listed_now and name not in parts}
-        gone = {name for name in names if stream.find(f"{folder}/{name}") is None}
-        if again or gone:
-            forget(store, stream.place, file.path, again | gone)
-
-
-def _others(
-    store: Store, files: Sequence[StoredFile], now: float, older_than: float, *, yes: bool, ageless: list[str]
-) -> Iterator[Unreferenced]:
-    """Hidden leftovers, notes of compacted files that are not there, dead locks; removed if ``yes``."""
-    notes = {replaced.note_path(file.path) for file in files if replaced.is_compacted(file.path)}
-    busy = guarded(store, files, now=now)
-    for file in files:
-        folder, _, name = file.path.rpartition("/")
-        age = now - file.modified
-        if name.startswith(TEMPORARY) and folder not in busy:
-            reason: Reason = "leftover"
-        elif name.endswith(replaced.SUFFIX) and file.path not in notes:
-            reason = "leftover"
-        elif name == LOCK:
-            reason = "lock"
-        else:
-            continue
-        if age == -math.inf:
-            ageless.append(file.path)
-        if age < older_than:
-            continue
-        if reason == "lock":
-            if not _remove_lock(store, file.path, age, yes=yes):
-                continue
-        elif yes:
-            store.remove(file.path)
-        yield Unreferenced(file.path, file.size_bytes, reason, age)
-
-
-def _remove_lock(store: Store, path: str, age_seconds: float, *, yes: bool) -> bool:
-    """Whether a lock's holder is dead and, with ``yes``, the lock gone."""
-    blob = store.read(path)
-    if blob is None or dead_for(store, path, blob.data, age_seconds=age_seconds) is None:
-        return False
-    if yes:
-        try:
-            store.delete(path, tag=blob.tag)
-        except (Conflict, OutcomeUnknown):  # it was renewed or taken over just now
-            return False
-    return True
 
 
 _AT_ONCE = 8
@@ -348,7 +272,7 @@ GONE = "~"
 _REMEMBERED_SECONDS = 90 * 86_400.0
 
 
-def remove_unlisted(store: Store, place: StreamFolder, names: Iterable[str], *, now: float) -> list[str]:
+def remove_unlisted(place: StreamFolder, names: Iterable[str], *, now: float) -> list[str]:
     """Remove data files that the manifest does not list now; the names of those that went.
 
     First the manifest says, by compare-and-swap, which names will go (``removed``); a commit of one of them is refused
@@ -361,7 +285,7 @@ def remove_unlisted(store: Store, place: StreamFolder, names: Iterable[str], *, 
     Raises:
         LakeError: the manifest is broken or gone; nothing is removed. StorageError: the store fails.
     """
-    wanted = list(dict.fromkeys(names))
+    store, wanted = place.store, list(dict.fromkeys(names))
     mark = secrets.token_hex(16)
     going: list[str] = []
     compacted: list[str] = []
@@ -379,15 +303,15 @@ def remove_unlisted(store: Store, place: StreamFolder, names: Iterable[str], *, 
 
     place.change(change, mark=mark)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for _ in pool.map(store.remove, [f"{place.folder}/{name}" for name in going]):
+        for _ in pool.map(store.remove, map(place.path, going)):
             pass
     for name in going:
         if replaced.is_compacted(name):  # after the file: without its note that would count beside its parts
-            store.remove(replaced.note_path(f"{place.folder}/{name}"))
+            store.remove(replaced.note_path(place.path(name)))
     # Last of all: as long as a part is there it must not count, and once it is gone its name may be used again.
     gone = set(going)
     for name in compacted:
-        forget(store, place, f"{place.folder}/{name}", gone)
+        forget(place, place.path(name), gone)
     return going
 
 
@@ -436,14 +360,14 @@ def is_gone(name: str) -> bool:
     return name.rpartition("/")[2].startswith(GONE)
 
 
-def forget(store: Store, place: StreamFolder, path: str, names: Collection[str]) -> None:
+def forget(place: StreamFolder, path: str, names: Collection[str]) -> None:
     """Have the note beside the compacted file at ``path`` no longer name files that are gone."""
     note_path = replaced.note_path(path)
 
     def changed(data: bytes | None, _again: bool) -> bytes | None:
         if data is None:
             return None
-        note = replaced.from_bytes(data, store.locate(note_path))
+        note = replaced.from_bytes(data, place.store.locate(note_path))
         kept = replace(
             note,
             replaces=tuple(name for name in note.replaces if name not in names),
@@ -451,7 +375,7 @@ def forget(store: Store, place: StreamFolder, path: str, names: Collection[str])
         )
         return None if kept == note else replaced.to_bytes(kept)
 
-    swap(store, note_path, changed)
+    swap(place.store, note_path, changed)
 
 
 def _time(seconds: float) -> str:
