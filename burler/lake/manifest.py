@@ -379,6 +379,10 @@ class _Shape(msgspec.Struct):
     removed: dict[str, Any] | None = None
 
 
+class NewerFormat(LakeError):
+    """A manifest of a later burler: this one would lose what stands in it."""
+
+
 def new_document(tap_id: str, stream: str) -> Document:
     """A manifest of no files, of a new generation."""
     return {
@@ -415,7 +419,10 @@ def from_bytes(data: bytes, place: str) -> Document:
         raise _broken(place, "no JSON object")
     document.setdefault("format", FORMAT)
     if document["format"] != FORMAT:
-        raise LakeError(f"{place} has format {document['format']}; this burler knows {FORMAT}. Upgrade burler.")
+        number = document["format"]
+        if isinstance(number, int) and number > FORMAT:
+            raise NewerFormat(f"{place} has format {number}; this burler knows {FORMAT}. Upgrade burler.")
+        raise _broken(place, f"format {str(number)[:40]!r} is none of this burler's")
     try:
         checked = msgspec.convert(document, _Shape)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:

@@ -9,19 +9,18 @@ that who has read the old one up to a commit goes on from there.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import secrets
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
-
 from burler import times
-from burler.errors import BurlerError, LakeError, UsageError
+from burler.errors import LakeError, UsageError
 from burler.lake import catalogue, layout, replaced
 from burler.lake import manifest as doc
-from burler.lake.care.inventory import examined
+from burler.lake.care.inventory import Notes, examined
 from burler.lake.care.vacuuming import pruned
 from burler.lake.datafile import DamagedFile, Measured, head_by_hash
 from burler.lake.lake import Lake, StreamFolder
@@ -97,235 +96,166 @@ def rebuild(
         UsageError: no such tap or stream. LakeError: a manifest of a newer format. StorageError: the store fails;
             streams that are done stay so.
     """
-    Lake(store).warn_if_alone("rebuild")
-    wanted = Lake(store).folders(taps=taps, streams=streams)
-    found, problems = [], []
-    for place in wanted:
-        work = _Work(store, place, jobs, processes, on_file)
-        work.run()
-        if work.result is None:
+    lake = Lake(store)
+    lake.warn_if_alone("rebuild")
+    found: list[RebuiltStream] = []
+    problems: list[str] = []
+    for place in lake.folders(taps=taps, streams=streams):
+        made = _stream(place, _Contents(place, jobs, processes, on_file))
+        if made is None:
             continue
-        found.append(work.result)
+        result, snapshot = made
+        found.append(result)
         if on_progress is not None:
-            on_progress(work.result)
-        problems += _described(store, work.place, work.snapshot)
+            on_progress(result)
+        problems += _described(place, snapshot)
     return Rebuilt(tuple(found), tuple(problems))
 
 
-@dataclass(slots=True)
-class _Work:
-    """One stream. What was measured is kept for the next try of the compare-and-swap."""
+def _stream(place: StreamFolder, contents: _Contents) -> tuple[RebuiltStream, Snapshot] | None:
+    """Make one manifest anew: what was done, and what readers see now. None: an empty folder."""
+    mark = secrets.token_hex(16)
+    made: list[tuple[RebuiltStream, Snapshot]] = []
+    only_fenced = True
 
-    store: Store
-    place: StreamFolder
-    jobs: int | None
-    processes: bool
-    on_file: Callable[[int, int], object] | None
-    snapshot: Snapshot | None = None
-    result: RebuiltStream | None = None
-    _mark: str = field(default_factory=lambda: secrets.token_hex(16))
-    _measured: dict[str, Measured] = field(default_factory=dict)
-    _damaged: dict[str, Damaged] = field(default_factory=dict)
-    _notes: dict[str, Replacement] = field(default_factory=dict)
-    _there: set[str] = field(default_factory=set)
-    _only_fenced: bool = False
-
-    def run(self) -> None:
-        blob = self.store.read(self.place.manifest)
-        old = self._readable(blob.data) if blob else None
-        # The long part is done before the swap, which gives up when others write for a minute.
-        self._read(old, list(self.store.files(self.place.folder)))
-        self._only_fenced = True
-        while self._only_fenced:
-            swap(self.store, self.place.manifest, self._changed)
-
-    def _changed(self, data: bytes | None, again: bool) -> bytes | None:
-        old = None if data is None else self._readable(data)
-        if old is not None and self._mark in old["commit_ids"]:
-            self._only_fenced = False
-            return None
+    def changed(data: bytes | None, again: bool) -> bytes | None:
+        nonlocal only_fenced
+        old = None if data is None else _readable(place, data)
         # A writer that commits all the time would always be faster: its claim is taken first, which is done at once.
         # It is tried until it is done: what is done in full takes longer the more files there are.
-        self._only_fenced = again and old is not None
-        if self._only_fenced and old is not None:
-            old["writers"] = raised(old["writers"], old["versions"])
+        only_fenced = again and old is not None and mark not in old["commit_ids"]
+        if old is not None and mark in old["commit_ids"]:
+            return None
+        if old is not None and only_fenced:
+            old["writers"] = _raised(old["writers"], old["versions"])
             return doc.to_bytes(old)
-        found = self._read(old, list(self.store.files(self.place.folder)))
-        if data is None and not found and not self._damaged:
-            return None  # an empty folder
-        self._name_stream(old, found)
-        document = assemble(self.place, old, found, mark=self._mark, there=self._there)
-        where = self.store.locate(self.place.manifest)
-        self.snapshot = doc.to_snapshot(
-            document, tap_id=self.place.tap_id, stream=self.place.stream, folder=self.place.folder, place=where
-        )
-        self.result = self._told(old, document)
+        found = contents.found(old)
+        if data is None and not found and not contents.damaged:
+            return None
+        stream = _named(place, old, found)
+        document = _assembled(stream, old, found, mark=mark, there=contents.there)
+        made[:] = [(_told(stream, old, document, contents), stream.picture(document))]
         return None if document is old else doc.to_bytes(document)
 
-    def _readable(self, data: bytes) -> doc.Document | None:
-        where = self.store.locate(self.place.manifest)
-        if is_newer(data):
-            raise LakeError(f"{where} is of a newer format. Upgrade burler: this one would lose what stands in it.")
-        try:
-            document = doc.from_bytes(data, where)
-            doc.to_snapshot(document, tap_id="", stream="", folder=self.place.folder, place=where)
-        except LakeError:
-            return None
-        return document
+    blob = place.store.read(place.manifest)
+    # The long part is done before the swap, which gives up when others write for a minute.
+    contents.found(_readable(place, blob.data) if blob else None)
+    while only_fenced:
+        swap(place.store, place.manifest, changed)
+    return made[0] if made else None
 
-    def _read(self, old: doc.Document | None, files: list[StoredFile]) -> list[Found]:
-        """The files that count, measured. A damaged compacted file gives way to its parts."""
-        folder = self.place.folder
-        removed = {f"{folder}/{name}" for name in (old or {}).get("removed") or ()}
-        self._there = {file.path for file in files}
-        data = set(replaced.all_data_files(folder, self._there)) - removed
-        there = {file.path: file for file in files if file.path in data}
-        for path in there:
-            if replaced.is_compacted(path) and path not in self._notes:
-                self._read_note(path)
-        listed = frozenset((old or {}).get("files") or ())
+
+def _readable(place: StreamFolder, data: bytes) -> doc.Document | None:
+    """The manifest that there is; None if it can't be read.
+
+    Raises:
+        LakeError: it is of a newer format.
+    """
+    try:
+        document = doc.from_bytes(data, place.store.locate(place.manifest))
+        place.picture(document)
+    except doc.NewerFormat:
+        raise
+    except LakeError:
+        return None
+    return document
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A data file that counts: where it lies, what is in it, and the note of what it replaces, if it is compacted."""
+
+    file: StoredFile
+    measured: Measured
+    note: Replacement | None
+
+
+class _Contents:
+    """What is in the data files of a stream. Each is read once, however often the swap is tried.
+
+    Attributes:
+        there: the paths of all files there are. damaged: those that can't be used, by their paths.
+    """
+
+    def __init__(
+        self, place: StreamFolder, jobs: int | None, processes: bool, on_file: Callable[[int, int], object] | None
+    ) -> None:
+        self._place, self._jobs, self._processes, self._on_file = place, jobs, processes, on_file
+        self._measured: dict[str, Measured] = {}
+        self.there: set[str] = set()
+        self.damaged: dict[str, Damaged] = {}
+
+    def found(self, old: doc.Document | None) -> list[_Found]:
+        """The files that count beside a manifest. A damaged compacted file gives way to its parts."""
+        place, store = self._place, self._place.store
+        files = {file.path: file for file in store.files(place.folder)}
+        self.there = set(files)
+        removed = set(map(place.path, (old or {}).get("removed") or ()))
+        data = set(replaced.all_data_files(place.folder, files)) - removed
+        notes = Notes.read(store, data)
+        self.damaged |= {path: Damaged(path, str(error)) for path, error in notes.broken.items()}
+        listed = {} if old is None else {name: old["file_stats"].get(name) or {} for name in old["files"]}
+        trusted = {path: _trusted(listed, place.name(path), notes.good.get(path)) for path in data}
         while True:
-            usable = there.keys() - self._damaged.keys()
-            notes = {path: _trusted(old, listed, path[len(folder) + 1 :], self._notes.get(path)) for path in usable}
-            standing_for = {path: note for path, note in notes.items() if note is not None}
-            hidden = replaced.hidden_by(folder, standing_for, set(there))
-            standing = [there[path] for path in sorted(usable - hidden)]
-            todo = [file for file in standing if file.path not in self._measured]
-            if not self._measure(todo):
-                return [Found(file, self._measured[file.path], self._notes.get(file.path)) for file in standing]
-
-    def _read_note(self, path: str) -> None:
-        try:
-            note = replaced.read(self.store, path)
-        except LakeError as error:
-            self._damaged[path] = Damaged(path, str(error))
-            return
-        if note is not None:
-            self._notes[path] = note
+            usable = data - self.damaged.keys()
+            standing_for = {path: note for path in usable if (note := trusted[path]) is not None}
+            standing = sorted(usable - replaced.hidden_by(place.folder, standing_for, data))
+            todo = [files[path] for path in standing if path not in self._measured]
+            if self._measure(todo):
+                return [_Found(files[path], self._measured[path], notes.good.get(path)) for path in standing]
 
     def _measure(self, files: list[StoredFile]) -> bool:
-        """Measure files; whether some are damaged, so that others may have to stand in."""
-        some = False
-        found = examined(self.store, files, jobs=self.jobs, processes=self.processes)
-        for done, (file, seen) in enumerate(found, 1):
-            if self.on_file is not None:
-                self.on_file(done, len(files))
-            if isinstance(seen, DamagedFile):
-                self._damaged[file.path] = Damaged(file.path, str(seen))
-                some = True
+        """Read files to their ends; whether all are whole (else others may have to stand in)."""
+        damaged = len(self.damaged)
+        seen = examined(self._place.store, files, jobs=self._jobs, processes=self._processes)
+        for done, (file, one) in enumerate(seen, 1):
+            if self._on_file is not None:
+                self._on_file(done, len(files))
+            if isinstance(one, DamagedFile):
+                self.damaged[file.path] = Damaged(file.path, str(one))
             else:
-                self._measured[file.path] = seen
-        return some
-
-    def _name_stream(self, old: doc.Document | None, found: list[Found]) -> None:
-        """A name that its folder can't say (it was cut) stands in the files."""
-        if old is not None or layout.name_of(self.place.folder.rpartition("/")[2]) is not None:
-            return
-        for one in found:
-            name = stream_of(one.measured.line)
-            if name and layout.component(name) == self.place.folder.rpartition("/")[2]:
-                self.place = replace(self.place, stream=name)
-                return
-
-    def _told(self, old: doc.Document | None, document: doc.Document) -> RebuiltStream:
-        listed = {f"{self.place.folder}/{name}" for name in document["files"]}
-        before = {f"{self.place.folder}/{name}" for name in (old or {}).get("files") or ()}
-        stats = document["file_stats"]
-        return RebuiltStream(
-            tap_id=self.place.tap_id,
-            stream=self.place.stream,
-            files=len(listed),
-            records=sum(stats[name]["records"] for name in document["files"]),
-            versions=len(document["versions"]),
-            adopted=None if old is None else tuple(sorted(listed - before)),
-            gone=tuple(sorted(before - self._there)),
-            damaged=tuple(self._damaged[path] for path in sorted(self._damaged)),
-        )
+                self._measured[file.path] = one
+        return len(self.damaged) == damaged
 
 
-def _trusted(
-    old: doc.Document | None, listed: Collection[str], name: str, note: Replacement | None
-) -> Replacement | None:
+def _trusted(listed: Mapping[str, doc.Document], name: str, note: Replacement | None) -> Replacement | None:
     """What a file replaces. An old manifest that lists it knows better than its note: that may be lost, or name a file
-    that has gone and whose name was used again."""
-    known = (old or {}).get("file_stats", {}).get(name) if name in listed else None
-    parts = (known or {}).get("replaces")
+    that has gone and whose name was used again. ``listed``: what the manifest knows of each of its files."""
+    parts = listed.get(name, {}).get("replaces")
     if not parts:
         return note
     through = [*note.through, *note.replaces] if note else []
     return Replacement(tuple(parts), tuple(part for part in through if part not in listed))
 
 
-def stream_of(line: bytes) -> str | None:
-    """The stream that a SCHEMA line names."""
-    try:
-        message = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    name = message.get("stream") if isinstance(message, dict) else None
-    return name if isinstance(name, str) else None
+def _named(place: StreamFolder, old: doc.Document | None, found: Sequence[_Found]) -> StreamFolder:
+    """The stream with its name: one that its folder can't say (it was cut) stands in the files."""
+    folder = place.folder.rpartition("/")[2]
+    if old is not None or layout.name_of(folder) is not None:
+        return place
+    names = (one.measured.stream for one in found)
+    return next((replace(place, stream=name) for name in names if name and layout.component(name) == folder), place)
 
 
-def _described(store: Store, place: StreamFolder, snapshot: Snapshot | None) -> list[str]:
-    """Have the stream in its tap's catalogue, and the tap in ``singerlake.json``; what went wrong."""
-    if snapshot is None or layout.tap_folder(place.tap_id) != place.folder.rpartition("/")[0]:
-        return []  # the tap's name was cut, and nothing knows it
-    problems = []
-    try:
-        _drop_if_broken(
-            store, layout.catalogue_path(place.tap_id), lambda: catalogue.read_catalogue(store, place.tap_id)
-        )
-        known = catalogue.read_catalogue(store, place.tap_id) or {"streams": []}
-        if place.stream not in map(catalogue.stream_named, known["streams"]) and snapshot.hashes:
-            newest = snapshot.files[-1].hash if snapshot.files else snapshot.hashes[-1]
-            schema = head_by_hash(store, snapshot, newest).message
-            catalogue.describe_streams(store, place.tap_id, [schema])
-    except (LakeError, UsageError) as error:
-        problems.append(str(error))
-    try:
-        catalogue.describe_lake(store, place.tap_id, mend=True)
-    except (LakeError, UsageError) as error:
-        problems.append(str(error))
-    return problems
-
-
-def _drop_if_broken(store: Store, path: str, read: Callable[[], object]) -> None:
-    """Remove a descriptive file that nobody can read, so that it can be made anew."""
-    try:
-        read()
-    except BurlerError:
-        blob = store.read(path)
-        if blob is not None:
-            try:
-                store.delete(path, tag=blob.tag)
-            except (Conflict, OutcomeUnknown):
-                return  # somebody has just mended it
+def _told(place: StreamFolder, old: doc.Document | None, document: doc.Document, contents: _Contents) -> RebuiltStream:
+    listed, before = (set(map(place.path, one["files"])) for one in (document, old or {"files": ()}))
+    return RebuiltStream(
+        tap_id=place.tap_id,
+        stream=place.stream,
+        files=len(listed),
+        records=sum(document["file_stats"][name]["records"] for name in document["files"]),
+        versions=len(document["versions"]),
+        adopted=None if old is None else tuple(sorted(listed - before)),
+        gone=tuple(sorted(before - contents.there)),
+        damaged=tuple(contents.damaged[path] for path in sorted(contents.damaged)),
+    )
 
 
 _OF_EACH_REBUILD = frozenset({"generation", "sequence", "commit_ids", "writers", "continues"})
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A data file that counts: where it lies, what is in it, and the note of what it replaces, if it is compacted."""
-
-    file: StoredFile
-    measured: Measured
-    note: Replacement | None = None
-
-
-def is_newer(data: bytes) -> bool:
-    """Whether a manifest is of a format that this burler does not know."""
-    try:
-        document = read_json(data)
-    except ValueError:
-        return False
-    number = document.get("format", doc.FORMAT) if isinstance(document, dict) else None
-    return isinstance(number, int) and number > doc.FORMAT
-
-
-def assemble(
-    place: StreamFolder, old: doc.Document | None, found: Sequence[Found], *, mark: str, there: Collection[str]
+def _assembled(
+    place: StreamFolder, old: doc.Document | None, found: Sequence[_Found], *, mark: str, there: Collection[str]
 ) -> doc.Document:
     """The new manifest, of a new generation and with all claims raised; ``old`` itself if nothing changes.
 
@@ -336,50 +266,46 @@ def assemble(
         found: the files it will list. mark: the commit id of this rebuild. there: paths of all files there are.
     """
     document = doc.new_document(place.tap_id, place.stream)
-    known: doc.Document = old or {}
+    known: doc.Document = old or doc.new_document(place.tap_id, place.stream)
     document |= {key: value for key, value in known.items() if key not in document}
-    document["versions"] = dict(known.get("versions") or {})
-    document["schemas"] = dict(known.get("schemas") or {})
-    document["sequence"] = int(known.get("sequence") or 0)
+    document |= {key: dict(known[key]) for key in ("versions", "schemas")}
+    document["sequence"] = known["sequence"]
     sequence = doc.add_commit(document, mark)
 
-    below = len(place.folder) + 1
-    listed, here = frozenset(known.get("files") or ()), frozenset(path[below:] for path in there)
-    parts = frozenset(doc.replaced_names(old)) if old is not None else frozenset()
-    stats = {}
+    listed, parts = frozenset(known["files"]), doc.replaced_names(known)
+    stats: dict[str, FileStats] = {}
     for one in found:
-        name = one.file.path[below:]
-        wire = known["file_stats"].get(name) if name in listed or name in parts else None
-        if name not in listed and not _is_same(wire, one.measured.stats):
-            wire = None
-        stats[one.file.path] = _stats(one, known, sequence, wire, here)
-    files = [DataFile(path, one) for path, one in stats.items()]
+        name, wire = place.name(one.file.path), None
+        was = known["file_stats"].get(name) if name in listed or name in parts else None
+        if was is not None and (name in listed or _is_same(was, one.measured.stats)):
+            wire = was
+        stats[one.file.path] = _stats(place, one, known, sequence, wire, there)
+    files = sorted((DataFile(path, one) for path, one in stats.items()), key=lambda file: file.order)
     lines = {one.file.path: one.measured.line for one in found}
-    for file in sorted(files, key=lambda file: file.order):
-        if file.hash not in document["versions"] or not _has_line(document, file.hash):
+    for file in files:
+        line = document["schemas"].get(file.hash, {}).get("line")
+        if file.hash not in document["versions"] or not isinstance(line, str):
             doc.add_schema(document, lines[file.path], digest=file.hash)
-    names = {file.path[below:]: file for file in files}
-    document["files"] = sorted(names, key=sort_key)
-    document["file_stats"] = {name: stats[f"{place.folder}/{name}"].to_wire() for name in document["files"]}
-    still = doc.replaced_names(document) & (known.get("file_stats") or {}).keys()
-    document["file_stats"] |= {name: known["file_stats"][name] for name in sorted(still - names.keys())}
-    if old is not None and _is_as_it_was(old, document):
-        return old
-    document["continues"] = {} if old is None else doc.continued(old, document)
-    document["writers"] = raised(known.get("writers") or {}, (file.hash for file in files))
+    document["files"] = sorted((place.name(file.path) for file in files), key=sort_key)
+    document["file_stats"] = {name: stats[place.path(name)].to_wire() for name in document["files"]}
+    still = (doc.replaced_names(document) & known["file_stats"].keys()) - document["file_stats"].keys()
+    document["file_stats"] |= {name: known["file_stats"][name] for name in sorted(still)}
+    if old is not None:
+        if old["generation"] and all(old.get(key) == document[key] for key in document.keys() - _OF_EACH_REBUILD):
+            return old
+        document["continues"] = doc.continued(old, document)
+    document["writers"] = _raised(known["writers"], (file.hash for file in files))
     return document
 
 
-def _is_as_it_was(old: doc.Document, new: doc.Document) -> bool:
-    return bool(old["generation"]) and all(old.get(key) == new[key] for key in new.keys() - _OF_EACH_REBUILD)
-
-
-def _is_same(wire: Any, stats: FileStats) -> bool:
+def _is_same(wire: doc.Document, stats: FileStats) -> bool:
     """Whether a file is the one that a compacted one replaced: then it was committed before, and keeps its place."""
-    return wire is not None and (wire.get("records"), wire.get("bytes")) == (stats.records, stats.bytes)
+    return (wire.get("records"), wire.get("bytes")) == (stats.records, stats.bytes)
 
 
-def _stats(one: Found, known: doc.Document, sequence: int, wire: Any, here: frozenset[str]) -> FileStats:
+def _stats(
+    place: StreamFolder, one: _Found, known: doc.Document, sequence: int, wire: Any, there: Collection[str]
+) -> FileStats:
     """What was measured, with what only an old manifest can know of a file (``wire``), else with what its note says."""
     known_time = one.file.modified != UNKNOWN_TIME
     modified = times.format_time(dt.datetime.fromtimestamp(one.file.modified, dt.UTC)) if known_time else ""
@@ -389,37 +315,52 @@ def _stats(one: Found, known: doc.Document, sequence: int, wire: Any, here: froz
         written = was.written or modified
         return replace(stats, sequence=was.sequence, rank=was.rank, replaces=was.replaces, written=written)
     if one.note is not None and one.note.replaces:
-        before = known.get("file_stats") or {}
+        before = known["file_stats"]
         counted = {part: number for was in before.values() for part, number in (was.get("replaces") or {}).items()}
         counted |= {part: was.get("sequence", sequence) for part, was in before.items()}
         parts = {part: int(counted.get(part, sequence)) for part in one.note.replaces}
-        return replace(stats, rank=max(parts.values()), replaces=pruned(parts, set(parts) - before.keys() - here))
+        gone = {part for part in parts if part not in before and place.path(part) not in there}
+        return replace(stats, rank=max(parts.values()), replaces=pruned(parts, gone))
     return stats
 
 
-def _has_line(document: doc.Document, digest: str) -> bool:
-    known = document["schemas"].get(digest)
-    return isinstance(known, dict) and isinstance(known.get("line"), str)
-
-
-def raised(writers: dict[str, Any], hashes: Iterable[str]) -> dict[str, Any]:
+def _raised(writers: doc.Document, hashes: Iterable[str]) -> doc.Document:
     """Claims that nobody holds: every writer before is fenced out."""
     writer_id = f"rebuild-{secrets.token_hex(4)}"
-    new = {}
-    for digest in sorted({*writers, *hashes}):
-        entry = writers.get(digest)
-        epoch = entry.get("epoch") if isinstance(entry, dict) else 0
-        new[digest] = {"writer-id": writer_id, "epoch": (epoch if isinstance(epoch, int) else 0) + 1}
-    return new
+    return {
+        digest: {"writer-id": writer_id, "epoch": writers.get(digest, {}).get("epoch", 0) + 1}
+        for digest in sorted({*writers, *hashes})
+    }
 
 
-def read_json(data: bytes) -> Any:
-    """JSON of whatever shape.
+def _described(place: StreamFolder, snapshot: Snapshot) -> list[str]:
+    """Have the stream in its tap's catalogue, and the tap in ``singerlake.json``; what went wrong."""
+    store, tap_id = place.store, place.tap_id
+    if layout.tap_folder(tap_id) != place.tap_folder:
+        return []  # the tap's name was cut, and nothing knows it
+    problems = []
+    for describe in (
+        lambda: _in_catalogue(store, snapshot),
+        lambda: catalogue.describe_lake(store, tap_id, mend=True),
+    ):
+        try:
+            describe()
+        except (LakeError, UsageError) as error:
+            problems.append(str(error))
+    return problems
 
-    Raises:
-        ValueError: it is none; says why.
-    """
+
+def _in_catalogue(store: Store, snapshot: Snapshot) -> None:
+    """Have the stream in its tap's catalogue; one that nobody can read is made anew."""
+    tap_id, path = snapshot.tap_id, layout.catalogue_path(snapshot.tap_id)
     try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
+        known = catalogue.read_catalogue(store, tap_id)
+    except LakeError:
+        blob = store.read(path)
+        if blob is not None:
+            with contextlib.suppress(Conflict, OutcomeUnknown):  # somebody has just mended it
+                store.delete(path, tag=blob.tag)
+        known = catalogue.read_catalogue(store, tap_id)
+    if snapshot.stream not in map(catalogue.stream_named, (known or {"streams": ()})["streams"]) and snapshot.hashes:
+        newest = snapshot.files[-1].hash if snapshot.files else snapshot.hashes[-1]
+        catalogue.describe_streams(store, tap_id, [head_by_hash(store, snapshot, newest).message])

@@ -101,7 +101,7 @@ def test_a_broken_manifest_is_made_anew_and_a_newer_one_is_not_touched(lake: Any
 
     save(lake, {**document(lake), "format": 2})
     before = lake.manifest_path().read_bytes()
-    with pytest.raises(LakeError, match="newer format"):
+    with pytest.raises(LakeError, match="Upgrade burler"):
         care.rebuild(lake.store)
     assert lake.manifest_path().read_bytes() == before
 
