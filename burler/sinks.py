@@ -52,7 +52,7 @@ class Sink:
     """
 
     config: BatchConfig | None = None
-    _told: Callable[[dict[str, Any]], None] | None = None
+    _told: Callable[[State], None] | None = None
 
     def write(self, message: Message) -> None:
         """Take one message. A ``Records`` page's buffer is free to be reused once this returns."""
@@ -68,8 +68,8 @@ class Sink:
     def tick(self) -> None:
         """Called about once a second from the run's timer, under its lock: do what is due by age."""
 
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
-        """Call ``told`` with the whole state of each STATE whose line has been written."""
+    def tell_states(self, told: Callable[[State], None]) -> None:
+        """Call ``told`` with each STATE whose line has been written."""
         self._told = told
 
     def note_streams(self, streams: Collection[str], *, unseen: Collection[str] = ()) -> None:
@@ -127,7 +127,7 @@ class Forward(Sink):
         """See ``Sink.tick``."""
         self.hand_on(self._sink.tick)
 
-    def tell_states(self, told: Callable[[dict[str, Any]], None]) -> None:
+    def tell_states(self, told: Callable[[State], None]) -> None:
         """See ``Sink.tell_states``: what comes first holds a STATE back until the one behind may have it."""
         self._sink.tell_states(told)
 
@@ -239,7 +239,7 @@ class StdoutSink(Sink):
         if isinstance(message, Schema | Batch | State):
             self._writer.flush()
         if isinstance(message, State) and self._told is not None:
-            self._told(message.whole)
+            self._told(message)
 
     def flush(self) -> None:
         """Write what is buffered. Lines are durable, for all that we can do, once they are written."""

@@ -123,7 +123,7 @@ class MemorySink(Sink):
             assert not isinstance(message, ArrowPage)  # nobody makes one for this sink
             self.messages.append(copy.deepcopy(message.to_wire()))
         if isinstance(message, State) and self._told is not None:
-            self._told(message.whole)
+            self._told(message)
 
     def close(self, *, complete: bool) -> None:
         """Note the end."""

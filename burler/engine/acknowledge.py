@@ -31,6 +31,7 @@ from burler.engine.session import Session
 from burler.errors import StateError, StreamError
 from burler.logs import short
 from burler.settings import Settings
+from burler.singer import messages
 from burler.singer import state as st
 from burler.singer.state import State
 
@@ -213,9 +214,9 @@ class Acknowledgements:
         path = settings.acknowledge_state_file
         self._file = None if path is None else StateFile(path, clock, merge=settings.state_scope == "touched")
         self._has_functions = any(spec.acknowledge is not None for spec in session.app.streams.values())
-        self._given: State = msgspec.json.decode(msgspec.json.encode(given)) if self._has_functions else {}
-        self._newest: State = self._given  # a later STATE says all that an earlier one said
-        self._done: State = self._given
+        self._given = messages.State(encoded=msgspec.json.encode(given) if self._has_functions else b"{}")
+        self._newest = self._given  # a later STATE says all that an earlier one said
+        self._done = self._given
         self._file_says: State = {}
         self._telling = threading.Lock()
         self._left = False  # the run is over, and waits for no function any more
@@ -233,16 +234,16 @@ class Acknowledgements:
         for name, spec in plan.specs.items():
             if spec.acknowledge is not None:
                 key = keys.get(name, spec.bookmark_key)
-                listener = known.get(name) or _Listener(name, spec.acknowledge, key, self._given)
+                listener = known.get(name) or _Listener(name, spec.acknowledge, key, self._given.whole)
                 listener.key = key
                 listeners.append(listener)
         self._listeners = listeners
 
-    def state_is_out(self, value: State) -> None:
+    def state_is_out(self, message: messages.State) -> None:
         """A STATE's line has been written; called by the sink."""
         for one in self._listeners if self._file is not None else ():
-            one.sent(value, self._newest)
-        self._newest = value
+            one.sent(message.whole, self._newest.whole)
+        self._newest = message
 
     @property
     def is_due(self) -> bool:
@@ -276,7 +277,7 @@ class Acknowledgements:
                 self._tell_confirmed(self._file, last=last)
                 return
             while (state := self._newest) is not self._done and self._stopper.stop.error is None:
-                heard = [self._tell_all(one, one.news_in(state), last=last) for one in self._listeners]
+                heard = [self._tell_all(one, one.news_in(state.whole), last=last) for one in self._listeners]
                 if not all(heard):
                     return  # a function has failed, and waits
                 self._done = state  # only now: one that a signal has cut off is told again at the end of the run
@@ -288,7 +289,7 @@ class Acknowledgements:
             self._file_says = file.look() or self._file_says
         for one in self._listeners:
             confirmed, is_strange = one.confirmed_in(self._file_says)
-            is_strange = is_strange and bool(one.news_in(self._newest))
+            is_strange = is_strange and bool(one.news_in(self._newest.whole))
             if one.is_strange_for_long(self._clock.monotonic(), is_strange=is_strange):
                 logger.warning(
                     "stream '%s': what acknowledge_state_file %s says of it is nothing that this run has written, for "
@@ -346,9 +347,9 @@ class AcknowledgeThread(Acknowledgements):
         if self._has_functions:
             self._thread.start()
 
-    def state_is_out(self, value: State) -> None:
+    def state_is_out(self, message: messages.State) -> None:
         """A STATE's line has been written; called by the sink."""
-        super().state_is_out(value)
+        super().state_is_out(message)
         if self._file is None:
             self._wake.set()
 

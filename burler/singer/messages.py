@@ -162,15 +162,29 @@ class ActivateVersion:
         return {"type": "ACTIVATE_VERSION", "stream": self.stream, "version": self.version}
 
 
-@dataclass(frozen=True, slots=True)
 class State:
     """STATE: covers every message before it in the sequence, and nothing after it.
 
-    ``full``: the whole state, where ``value`` holds only what has changed (``state_scope: touched``).
+    Args:
+        value: what its line says.
+        full: the whole state, where ``value`` holds only what has changed (``state_scope: touched``).
+        encoded: the value as JSON, in its place: it is read once somebody asks for it.
     """
 
-    value: dict[str, Any] = field(default_factory=dict)
-    full: dict[str, Any] | None = None
+    __slots__ = ("_value", "encoded", "full")
+
+    def __init__(
+        self, value: dict[str, Any] | None = None, full: dict[str, Any] | None = None, *, encoded: bytes | None = None
+    ) -> None:
+        self._value = {} if value is None and encoded is None else value
+        self.full, self.encoded = full, encoded
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """What its line says."""
+        if self._value is None:
+            self._value = msgspec.json.decode(self.encoded or b"{}")
+        return self._value
 
     @property
     def whole(self) -> dict[str, Any]:
@@ -192,6 +206,8 @@ def encode(wire: Any) -> bytes:
 
 def to_line(message: Schema | Batch | ActivateVersion | State) -> bytes:
     """One complete line."""
+    if isinstance(message, State) and message.encoded is not None:
+        return b'{"type":"STATE","value":' + message.encoded + b"}\n"
     return _encoder.encode(message.to_wire()) + b"\n"
 
 

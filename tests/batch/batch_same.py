@@ -53,7 +53,7 @@ class Lines(MemorySink):
         else:
             self.messages.append(json.loads(json.dumps(message.to_wire())))  # type: ignore[union-attr]
         if isinstance(message, State) and self._told is not None:
-            self._told(message.whole)
+            self._told(message)
 
 
 @dataclass

@@ -19,7 +19,6 @@ from burler.engine.state.ledger import Ledger
 from burler.errors import BatchError, DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
 from burler.events import Events, Failed, StateWritten
 from burler.settings import Settings
-from burler.singer.messages import State
 from burler.sinks import Forward, Sink
 
 logger = logging.getLogger(__name__)
@@ -126,9 +125,9 @@ class Run:
     def say_state(self, *, covers: bool = False) -> None:
         """STATE, if it says anything new. ``covers``: or if rows came since the last one."""
         self.note_syncing()
-        value = self.ledger.next_state(covers=covers)
-        if value is not None:
-            self.sink.write(State(value))
+        message = self.ledger.next_state(covers=covers)
+        if message is not None:
+            self.sink.write(message)
             self.events.tell(StateWritten(self.ledger.size))
 
     def note_syncing(self) -> None:

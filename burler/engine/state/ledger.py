@@ -23,6 +23,7 @@ from burler.errors import StreamError
 from burler.pipeline.lookback import before
 from burler.singer import state as st
 from burler.singer.bookmark_values import least
+from burler.singer.messages import State
 
 _BIG_STATE = 1024  # bytes of a STATE's value, from which on it is spaced between small streams
 _TIMES = 4
@@ -143,8 +144,8 @@ class Ledger:
     def _seconds_since(self) -> float:
         return self._clock.monotonic() - self._out_at
 
-    def next_state(self, *, covers: bool = False) -> dict[str, Any] | None:
-        """The value of a STATE that says what is safe, and goes out now; None: none is wanted, since the last one says
+    def next_state(self, *, covers: bool = False) -> State | None:
+        """A STATE that says what is safe, and goes out now; None: none is wanted, since the last one says
         the same. ``covers``: one is wanted all the same for rows that came since."""
         if not self._writes:
             return None
@@ -155,8 +156,7 @@ class Ledger:
             return None
         self._out, self.size = encoded, len(encoded)
         self._out_at, self.bytes_since, self.uncovered_since = self._clock.monotonic(), 0, None
-        value: dict[str, Any] = msgspec.json.decode(encoded)
-        return value
+        return State(encoded=encoded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class StateKeeper(Sink):
         self._note = change_note(self._store, self._lost, lambda note: note.add(self._stated(note, whole)))
         self.state = whole
         if self._told is not None:
-            self._told(message.whole)
+            self._told(message)
 
     def _stated(self, note: Note, whole: dict[str, Any]) -> Stated:
         place = spooled(self._store, note)
