@@ -90,9 +90,9 @@ def copied(value: Any) -> Any:
     if kind in _UNCHANGING:
         return value
     if kind is dict:
-        return {key: copied(inner) for key, inner in value.items()}
+        return {key: inner if type(inner) in _UNCHANGING else copied(inner) for key, inner in value.items()}
     if kind is list:
-        return [copied(inner) for inner in value]
+        return [inner if type(inner) in _UNCHANGING else copied(inner) for inner in value]
     return copy.deepcopy(value)
 
 

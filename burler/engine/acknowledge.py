@@ -214,9 +214,9 @@ class Acknowledgements:
         path = settings.acknowledge_state_file
         self._file = None if path is None else StateFile(path, clock, merge=settings.state_scope == "touched")
         self._has_functions = any(spec.acknowledge is not None for spec in session.app.streams.values())
-        self._given = messages.State(encoded=msgspec.json.encode(given) if self._has_functions else b"{}")
-        self._newest = self._given  # a later STATE says all that an earlier one said
-        self._done = self._given
+        self._given = messages.EncodedState(msgspec.json.encode(given) if self._has_functions else b"{}")
+        self._newest: messages.State = self._given  # a later STATE says all that an earlier one said
+        self._done: messages.State = self._given
         self._file_says: State = {}
         self._telling = threading.Lock()
         self._left = False  # the run is over, and waits for no function any more

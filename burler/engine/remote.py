@@ -328,7 +328,8 @@ class Merge:
         self._ledger.note_syncing(syncing)
         if not now and self._ledger.puts_off():
             return None
-        return self._ledger.next_state()
+        message = self._ledger.next_state()
+        return None if message is None else message.value
 
     def finish(self, stream: str) -> list[ActivateVersion]:
         """All parts of a stream have ended: what can be said of the stream as a whole goes into ``state``.

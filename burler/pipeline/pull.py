@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, repeat
+from types import GeneratorType
 from typing import Any
 
 from burler.errors import StreamError
@@ -33,6 +34,7 @@ _FULL_BYTES = 256 * 1024  # of pages, after which user code waits until they are
 _PAGE_BYTES = 4 * 1024 * 1024
 _FIRST_PAGE_ROWS = 10
 _LOT_BYTES = 2 * 1024 * 1024
+_LOT_LOOK_ROWS = 4  # of so many of a lot one is measured
 _CUT = Strange("what follows does not count")
 _NONE: Any = object()
 
@@ -83,8 +85,9 @@ class Lot:
 
     def add(self, stream: str, row: Mapping[str, Any]) -> None:
         """Add a row."""
+        if len(self.rows) % _LOT_LOOK_ROWS == 0:
+            self._size += size_of_row(row) * _LOT_LOOK_ROWS
         self.rows.append((stream, row))
-        self._size += size_of_row(row)
 
     @property
     def is_full(self) -> bool:
@@ -164,10 +167,11 @@ class _Level:
     ``rows`` is None until the first item decides: rows are gathered, anything else is taken one by
     one, since an iterator must be read to its end before the function that gave it goes on. ``ready``:
     it goes through a list of rows, which can be cut into pages without waiting. ``odd``: what came among rows and is
-    none, of a function that may mix them; ``paused``: enough has come for now.
+    none, of a function that may mix them; ``paused``: enough has come for now. ``seen``: how many rows it has given,
+    where each is looked at.
     """
 
-    __slots__ = ("iterator", "odd", "paused", "ready", "rows", "source", "step", "stream")
+    __slots__ = ("iterator", "odd", "paused", "ready", "rows", "seen", "source", "step", "stream")
 
     def __init__(self, iterator: Iterator[Any], stream: str | None, *, ready: bool = False) -> None:
         self.source = self.iterator = iterator
@@ -177,19 +181,17 @@ class _Level:
         self.step = _STEP_ROWS if ready else 1
         self.odd: Any = _NONE
         self.paused = False
+        self.seen: int | None = None
 
 
 class Pull:
-    """Drives one call of a function. ``start`` makes the call, with its parameters filled in.
+    """Drives calls of a function, one after the other.
 
     Args:
         stream: whose function it is; its rows stand under that name in the buffer.
         place: of the function, for errors.
         context: in which it runs.
-        ended: called in the context once the function has come to its end.
         names: the streams whose rows it may give; each row is looked at then. None: whoever writes them looks.
-        keep: is shown each row with its stream, as it comes; True: it is enough for now. With it, or with ``names``,
-            pages become rows.
         one_by_one: rows may trickle: each fill ends as soon as it took a moment, so that what the author keeps beside
             the rows is looked at.
         whole_pages: a list of rows is taken as one page, however long it is.
@@ -200,15 +202,11 @@ class Pull:
 
     def __init__(
         self,
-        start: Callable[[], Any],
         *,
-        buffer: Buffer,
         stream: str,
         place: str,
         context: contextvars.Context,
-        ended: Callable[[], None] = lambda: None,
         names: frozenset[str] | None = None,
-        keep: Callable[[str, Mapping[str, Any]], bool] | None = None,
         records_paths: Mapping[str, tuple[str, ...]] | None = None,
         one_by_one: bool = False,
         whole_pages: bool = False,
@@ -216,18 +214,38 @@ class Pull:
         take_files: Callable[[str | None, Any], Any] = lambda _stream, files: files,
         passed: Callable[[str | None, Any], None] = lambda _stream, _files: None,
     ) -> None:
-        self._start, self._ended, self._context = start, ended, context
+        self._context = context
         self.stream = self._name = stream
-        self._place, self._names, self._keep = place, names, keep
+        self._place, self._names = place, names
         self._records_paths = records_paths or {}
         self._one_by_one, self._whole_pages, self._page_by_page = one_by_one, whole_pages, page_by_page
         self._take_files, self._passed = take_files, passed
-        self._buffer = buffer
-        self._page = buffer.of(stream)
-        self._levels: list[_Level] | None = None
+        self._rows_seen = 0
         self._page_bytes = 0  # of pages that were put there since the last ``fill`` began
         self._until = 0.0
         self._is_enough = False
+
+    def begin(
+        self,
+        start: Callable[[], Any],
+        buffer: Buffer,
+        *,
+        ended: Callable[[], None] = lambda: None,
+        keep: Callable[[str, Mapping[str, Any]], bool] | None = None,
+    ) -> None:
+        """Begin a call; user code runs with the first ``fill``.
+
+        Args:
+            start: makes the call, with its parameters filled in.
+            buffer: takes what it gives.
+            ended: called in the context once the function has come to its end.
+            keep: is shown each row with its stream, as it comes; True: it is enough for now. With it, or with
+                ``names``, pages become rows.
+        """
+        self._start, self._ended, self._keep = start, ended, keep
+        self._looks = self._names is not None or keep is not None
+        self._buffer = buffer
+        self._levels: list[_Level] | None = None
 
     def fill(self, limit: int) -> bool:
         """Run user code until ``limit`` rows more were gathered, or the function has ended.
@@ -242,20 +260,20 @@ class Pull:
         levels = self._levels or []
         begun = self._buffer.count()
         self._page_bytes = 0
+        left = limit
         while levels:
+            level = levels[-1]
+            if level.rows and level.ready and self._whole_pages:
+                goes_on = self._gather_whole(level)
+            else:
+                goes_on = self._gather(level, left) if level.rows else self._step(level)
+            if not goes_on:
+                levels.pop()
+                if not levels:
+                    break
             left = limit - (self._buffer.count() - begun)
             if left <= 0 or self._page_bytes >= _FULL_BYTES or (left < limit and self._is_time()):
                 return True
-            level = levels[-1]
-            try:
-                if level.rows and level.ready and self._whole_pages:
-                    self._gather_whole(level)
-                elif level.rows:
-                    self._gather(level, left)
-                else:
-                    self._step(level)
-            except _Ended:
-                levels.pop()
         self._context.run(self._ended)
         return False
 
@@ -268,7 +286,7 @@ class Pull:
         if result is not None:
             self._push(result, None)
 
-    def _gather_whole(self, level: _Level) -> None:
+    def _gather_whole(self, level: _Level) -> bool:
         """A list, as it is; what comes next waits until it is written."""
         rows = list(level.iterator)
         if level.stream is None:
@@ -277,36 +295,38 @@ class Pull:
             self._buffer.several(len(rows))
             self._page.append((level.stream, rows))
         self._page_bytes += _FULL_BYTES
-        raise _Ended
+        return False
 
-    def _gather(self, level: _Level, limit: int) -> None:
+    def _gather(self, level: _Level, limit: int) -> bool:
+        """Gather rows, up to the limit; False once the level has ended."""
         source: Iterator[Any] = islice(level.iterator, limit)
         if level.stream is not None and level.ready:
             rows = list(source)
             if rows:
                 self._buffer.several(len(rows))
                 self._page.append((level.stream, rows))
-            if len(rows) < limit:
-                raise _Ended
-            return
+            return len(rows) == limit
         if level.stream is not None:
             source = zip(repeat(level.stream), source, strict=False)
         if self._one_by_one and not level.ready:
             source = self._for_a_moment(source)
         while limit > 0:
             step = min(limit, level.step)
-            before = self._buffer.count()
+            before = self._given_by(level)
             self._context.run(self._page.extend, islice(source, step))
-            if self._buffer.count() - before < step:
-                if not self._is_enough or level.paused:
-                    self._come_to_an_end(level)
-                return
+            if self._given_by(level) - before < step:
+                return self._goes_on_behind(level) if not self._is_enough or level.paused else True
             if self._buffer.is_cutting or self._is_time():
-                return
+                return True
             limit -= step
             level.step = min(level.step * 2, _STEP_ROWS)
             if not self._looks and self._ends_with_much(level, step):
-                return
+                return True
+        return True
+
+    def _given_by(self, level: _Level) -> int:
+        """How many rows it has given, or all have: both tell how many have come since."""
+        return level.seen if level.seen is not None else self._buffer.count()
 
     def _for_a_moment(self, rows: Iterator[Any]) -> Iterator[Any]:
         """Rows that may trickle, until they took a moment: then user code does not go on."""
@@ -316,21 +336,26 @@ class Pull:
                 self._is_enough = True
                 return
 
-    def _come_to_an_end(self, level: _Level) -> None:
-        """No more rows of a level for now: it has ended, or there is enough, or something that is no row stands among
-        the rows; that is gone into, and then the rows go on."""
+    def _goes_on_behind(self, level: _Level) -> bool:
+        """No more rows of a level for now: it has ended (False), or there is enough, or something that is no row stands
+        among the rows; that is gone into, and then the rows go on."""
         if level.odd is _NONE and not level.paused:
-            raise _Ended
+            return False
         item, level.odd, level.paused = level.odd, _NONE, False
-        level.iterator = self._seen(level)
+        self._look_at(level)
         if item is not _NONE:
             self._push(item, level.stream)
+        return True
+
+    def _look_at(self, level: _Level) -> None:
+        level.seen = level.seen or 0
+        level.iterator = self._seen(level)
 
     def _seen(self, level: _Level) -> Iterator[Any]:
         """The rows of a level up to something that is none, each looked at as it comes."""
         name, keep = level.stream or self._name, self._keep
         size = 0
-        for number, item in enumerate(level.source):
+        for item in level.source:
             stream, row = name, item
             if type(item) is not dict:
                 if not is_row(item) or (level.stream is not None and isinstance(item, tuple)):
@@ -339,8 +364,10 @@ class Pull:
                 if isinstance(item, tuple):
                     stream, row = item
                     self._check_name(stream)
-            if number % _LOOK_ROWS == 0:
+            level.seen += 1  # type: ignore[operator]
+            if self._rows_seen % _LOOK_ROWS == 0:
                 size += size_of_row(row)
+            self._rows_seen += 1
             if (keep is not None and keep(stream, row)) or size * _LOOK_ROWS >= _BIG_BYTES:
                 self._is_enough = level.paused = True
                 yield item
@@ -368,12 +395,12 @@ class Pull:
         self._page_bytes += max(size, _FULL_BYTES if size >= _BIG_BYTES else 0)
         return True
 
-    def _step(self, level: _Level) -> None:
+    def _step(self, level: _Level) -> bool:
+        """Take one item; False once the level has ended."""
         try:
             item = self._context.run(next, level.iterator)
         except StopIteration:
-            self._come_to_an_end(level)
-            return
+            return self._goes_on_behind(level)
         row = is_row(item)
         small = type(item) is bytes and is_line(item)
         if level.rows is None:
@@ -386,16 +413,16 @@ class Pull:
             self._page.append(item if level.stream is None else (level.stream, item))
         else:
             self._push(item, level.stream)
-
-    @property
-    def _looks(self) -> bool:
-        return self._names is not None or self._keep is not None
+        return True
 
     def _push(self, item: Any, stream: str | None) -> None:
         """Go down into something that gives rows; a row goes into the page."""
         if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) and stream is None:
             stream, item = item
             self._check_name(stream)
+        if type(item) is GeneratorType:
+            self._go_down(item, stream, ready=False)
+            return
         if item is None and self._looks and not self._levels:
             return
         if misused(item):
@@ -421,11 +448,14 @@ class Pull:
                 return
         if item is None or isinstance(item, str) or not hasattr(item, "__iter__"):
             raise self.refuse(item if stream is None else (stream, item))
+        self._go_down(item, stream, ready=isinstance(item, list) and set(map(type, item)) == {dict})
+
+    def _go_down(self, item: Any, stream: str | None, *, ready: bool) -> None:
         assert self._levels is not None
-        ready = isinstance(item, list) and set(map(type, item)) == {dict}
         level = _Level(self._context.run(iter, item), stream, ready=ready)
         if self._looks and (self._keep is not None or not ready):
-            level.iterator, level.ready, level.rows, level.step = self._seen(level), False, True, _STEP_ROWS
+            level.ready, level.rows, level.step = False, True, _STEP_ROWS
+            self._look_at(level)
         self._levels.append(level)
 
     def _rows_of(self, page: Any, stream: str) -> Iterator[dict[str, Any]]:
@@ -454,10 +484,6 @@ class Pull:
         close = getattr(level.source, "close", None)
         if close is not None:
             self._context.run(close)
-
-
-class _Ended(Exception):
-    """An iterator has ended."""
 
 
 def refused(item: Any, stream: str, place: str) -> StreamError:

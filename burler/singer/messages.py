@@ -10,6 +10,7 @@ Wire form: Singer SPEC 0.3.0. Types are written in upper case and read in any ca
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -162,29 +163,15 @@ class ActivateVersion:
         return {"type": "ACTIVATE_VERSION", "stream": self.stream, "version": self.version}
 
 
+@dataclass(frozen=True, slots=True)
 class State:
     """STATE: covers every message before it in the sequence, and nothing after it.
 
-    Args:
-        value: what its line says.
-        full: the whole state, where ``value`` holds only what has changed (``state_scope: touched``).
-        encoded: the value as JSON, in its place: it is read once somebody asks for it.
+    ``full``: the whole state, where ``value`` holds only what has changed (``state_scope: touched``).
     """
 
-    __slots__ = ("_value", "encoded", "full")
-
-    def __init__(
-        self, value: dict[str, Any] | None = None, full: dict[str, Any] | None = None, *, encoded: bytes | None = None
-    ) -> None:
-        self._value = {} if value is None and encoded is None else value
-        self.full, self.encoded = full, encoded
-
-    @property
-    def value(self) -> dict[str, Any]:
-        """What its line says."""
-        if self._value is None:
-            self._value = msgspec.json.decode(self.encoded or b"{}")
-        return self._value
+    value: dict[str, Any] = field(default_factory=dict)
+    full: dict[str, Any] | None = None
 
     @property
     def whole(self) -> dict[str, Any]:
@@ -194,6 +181,22 @@ class State:
     def to_wire(self) -> dict[str, Any]:
         """The message as a plain dict."""
         return {"type": "STATE", "value": self.value}
+
+
+class EncodedState(State):
+    """A STATE whose value is JSON already; it is read once somebody asks for it."""
+
+    json: bytes
+    full = None
+
+    def __init__(self, json: bytes) -> None:
+        object.__setattr__(self, "json", json)
+
+    @functools.cached_property
+    def value(self) -> dict[str, Any]:
+        """What its line says."""
+        value: dict[str, Any] = msgspec.json.decode(self.json)
+        return value
 
 
 Message = Schema | Records | ArrowPage | Batch | ActivateVersion | State
@@ -206,8 +209,8 @@ def encode(wire: Any) -> bytes:
 
 def to_line(message: Schema | Batch | ActivateVersion | State) -> bytes:
     """One complete line."""
-    if isinstance(message, State) and message.encoded is not None:
-        return b'{"type":"STATE","value":' + message.encoded + b"}\n"
+    if isinstance(message, EncodedState):
+        return b'{"type":"STATE","value":' + message.json + b"}\n"
     return _encoder.encode(message.to_wire()) + b"\n"
 
 

@@ -24,6 +24,7 @@ from burler.engine.state.ledger import Start
 from burler.engine.writer.writer import StreamWriter
 from burler.errors import NotModified, StreamError
 from burler.pipeline.bookmark import KeyRange
+from burler.pipeline.pull import Pull
 from burler.singer.bookmark_values import key_text
 from burler.source_state import SafeEntries
 
@@ -38,7 +39,7 @@ class Member:
     ``names`` are the streams whose rows its function may yield: its own, and those that it emits.
     """
 
-    __slots__ = ("call", "children", "context", "first_bookmark", "function", "given", "name", "names", "run")
+    __slots__ = ("call", "children", "context", "first_bookmark", "function", "given", "name", "names", "pull", "run")
 
     def __init__(self, calls: Calls, name: str, start: Start, partition: Partition) -> None:
         spec = calls.planned.specs[name]
@@ -52,6 +53,7 @@ class Member:
         self.children: dict[str, list[Member]] = {}
         self.context = contextvars.copy_context()
         self.context.run(bind, self.run)
+        self.pull: Pull | None = None  # drives the calls of its function
 
 
 class ChildRows(KeyRange):
@@ -143,10 +145,10 @@ class Task:
         Raises:
             StreamError: it neither yields nor returns anything.
         """
-        given = {**member.given, "parent": lambda: parent}
+        member.given["parent"] = lambda: parent
         is_conditional = member.run.source_state.automatic
         try:
-            result = self._calls.session.invoke(member.function, given, stream=member.name)
+            result = self._calls.session.invoke(member.function, member.given, stream=member.name)
         except NotModified:
             if not is_conditional:
                 raise

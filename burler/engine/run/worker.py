@@ -137,18 +137,9 @@ class Worker:
 
     def _call_root(self, task: Task) -> None:
         """Call the root's function, and go through what it gives."""
-        job, outbox, root = self._job, self.outbox, task.root
+        outbox, root = self.outbox, task.root
         lot = self._lot() if self.family.has_children else self._no_lot
-        pull = self._open(
-            task,
-            root,
-            lambda: task.invoke(root, None),
-            ended=lambda: None if outbox.saw_stop else task.settle(),
-            lot=lot,
-            one_by_one=job.pushes,
-            whole_pages=isinstance(job.spec.strategy, OnPage),
-            page_by_page=isinstance(job.spec.strategy, EveryN | OnPage),
-        )
+        pull = self._open(task, root, None, lot=lot, ended=lambda: None if outbox.saw_stop else task.settle())
         alive, error = True, None
         while alive:
             self._check()
@@ -285,13 +276,12 @@ class Worker:
         self,
         task: Task,
         member: Member,
-        start: Callable[[], Any],
+        parent: Any,
         *,
         lot: Lot,
         ended: Callable[[], None],
-        **manner: bool,
     ) -> Pull:
-        """Begin a call of a function. ``lot`` gets its rows that are parents."""
+        """Begin a call of a function, for a row of its parent. ``lot`` gets its rows that are parents."""
         parents, counted = member.children, task.child_rows
 
         def keep(stream: str, row: Row) -> bool:
@@ -299,27 +289,37 @@ class Worker:
                 counted[stream].count_row(row)
             if not parents or not (task.emitted or stream in parents):
                 return False
-            self._take_emitted(task, member, lot)
+            if task.emitted:
+                self._take_emitted(task, member, lot)
             if stream in parents:
                 lot.add(stream, row)
             return lot.is_full
 
-        pull = Pull(
-            start,
-            buffer=self.outbox.buffer,
-            stream=member.name,
-            place=member.function.place,
-            context=member.context,
+        pull = member.pull = member.pull or self._pull_of(task, member)
+        pull.begin(
+            lambda: task.invoke(member, parent),
+            self.outbox.buffer,
             ended=ended,
-            names=member.names if self.family.has_children else None,
-            keep=keep if parents or not member.names.isdisjoint(counted) else None,
-            records_paths=self._job.calls.records_paths[member.name],
-            take_files=task.take_files,
-            passed=task.files_passed,
-            **manner,
+            keep=keep if parents or not (counted.keys().isdisjoint(member.names)) else None,
         )
         self._pulls.append(pull)
         return pull
+
+    def _pull_of(self, task: Task, member: Member) -> Pull:
+        job = self._job
+        strategy, is_root = job.spec.strategy, member is task.root
+        return Pull(
+            stream=member.name,
+            place=member.function.place,
+            context=member.context,
+            names=member.names if self.family.has_children else None,
+            records_paths=job.calls.records_paths[member.name],
+            one_by_one=is_root and job.pushes,
+            whole_pages=is_root and isinstance(strategy, OnPage),
+            page_by_page=is_root and isinstance(strategy, EveryN | OnPage),
+            take_files=task.take_files,
+            passed=task.files_passed,
+        )
 
     def _pull(self, pull: Pull) -> bool:
         """Run a function until a page is full, or a lot of rows of parents; False once it has ended."""
@@ -402,8 +402,8 @@ class Worker:
             return
 
     def _run_call(self, task: Task, child: Member, row: Row, line: Above) -> None:
-        lot, parent = self._lot(), copied(row)
-        pull = self._open(task, child, lambda: task.invoke(child, parent), lot=lot, ended=child.call.end)
+        lot = self._lot() if child.children else self._no_lot
+        pull = self._open(task, child, copied(row), lot=lot, ended=child.call.end)
         try:
             alive = True
             while alive:

@@ -23,7 +23,7 @@ from burler.errors import StreamError
 from burler.pipeline.lookback import before
 from burler.singer import state as st
 from burler.singer.bookmark_values import least
-from burler.singer.messages import State
+from burler.singer.messages import EncodedState
 
 _BIG_STATE = 1024  # bytes of a STATE's value, from which on it is spaced between small streams
 _TIMES = 4
@@ -144,7 +144,7 @@ class Ledger:
     def _seconds_since(self) -> float:
         return self._clock.monotonic() - self._out_at
 
-    def next_state(self, *, covers: bool = False) -> State | None:
+    def next_state(self, *, covers: bool = False) -> EncodedState | None:
         """A STATE that says what is safe, and goes out now; None: none is wanted, since the last one says
         the same. ``covers``: one is wanted all the same for rows that came since."""
         if not self._writes:
@@ -156,7 +156,7 @@ class Ledger:
             return None
         self._out, self.size = encoded, len(encoded)
         self._out_at, self.bytes_since, self.uncovered_since = self._clock.monotonic(), 0, None
-        return State(encoded=encoded)
+        return EncodedState(encoded)
 
 
 @dataclass(frozen=True, slots=True)
