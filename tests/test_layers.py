@@ -99,7 +99,6 @@ HEAVY_MODULES = (
     "records/columns/from_rows.py",
     "records/columns/to_json.py",
     "batch/column_readers.py",
-    "lake/reading/arrow.py",
 )
 MODULES = sorted(ROOT.rglob("*.py"))
 CIRCLES = Path(__file__).parent / "circles.txt"

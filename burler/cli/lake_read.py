@@ -77,7 +77,7 @@ def read(
 
     Exit codes: 0 all is out, 1 a stream can't be read (the others are out), 2 usage, 4 nobody reads the output.
     """
-    from burler.lake.reading.choice import window
+    from burler.lake.choice import window
     from burler.lake.replay.streams import Asked
 
     asked = Asked(taps, streams, schema, window(since, until), _names(columns))

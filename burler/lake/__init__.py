@@ -11,7 +11,7 @@ What to open for what:
     catalogue                    ``catalogue.json`` and ``singerlake.json``
     rolling, writer, driver      open files; messages into files, by one process or several
     ingestion, state             the lines of any tap; where the next run of a tap begins
-    reading/, replay/            rows of a stream; the lake as a tap
+    choice, reading, replay/     what of a stream is wanted; its rows; the lake as a tap
     care/, site/                 ``ls``, ``check``, ``compact``, ``vacuum`` and others; the static site
 
 Usable without the rest of burler::
@@ -35,7 +35,7 @@ from burler.lake.ingestion import ingest
 from burler.lake.lake import load, streams
 from burler.lake.locks import LockSettings
 from burler.lake.manifest import WrittenFile
-from burler.lake.reading.pages import LakeReading, Page, read
+from burler.lake.reading import LakeReading, Page, read
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.state import LakeState, StateKeeper, StoredState
 from burler.lake.store import open_store, probe

@@ -144,6 +144,12 @@ class Head:
         return self.line + b"\n" if self.is_plain else to_line(self.message)
 
     @property
+    def properties(self) -> dict[str, Any]:
+        """The fields that the schema declares."""
+        found = self.message.schema.get("properties")
+        return found if isinstance(found, dict) else {}
+
+    @property
     def with_floats(self) -> dict[str, Any]:
         """The schema with floats in place of exact Decimals, as who makes columns of it looks for them; as it is where
         a number is beyond floats."""

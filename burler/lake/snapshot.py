@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import msgspec
 
 from burler import times
-from burler.lake.layout import SortKey, folder_hash, sort_key
+from burler.lake.hashing import other_spelling
+from burler.lake.layout import SortKey, folder_hash, parse_file_name, sort_key
 
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _STREAM_DEPTH = 3
@@ -142,6 +143,17 @@ class DataFile:
         return self.stats is not None and self.stats.clean
 
     @property
+    def span(self) -> tuple[str, str] | None:
+        """The first and last ``time_extracted`` that can be in it, both included; None where nothing says so. A name
+        covers [first, last + 1 s)."""
+        if self.stats is not None:
+            return self.stats.first, self.stats.last
+        name = parse_file_name(self.path.rpartition("/")[2])
+        if name is None:
+            return None
+        return times.format_time(name.first), times.format_time(name.last.replace(microsecond=999_999))
+
+    @property
     def order(self) -> tuple[int, SortKey]:
         """Replay order: commit sequence, then first, last and n.
 
@@ -182,3 +194,30 @@ class Snapshot:
     def hashes(self) -> tuple[str, ...]:
         """Every schema hash there is, in order of first commit; those without one follow in replay order."""
         return tuple(dict.fromkeys((*self.versions, *(file.hash for file in self.files))))
+
+    @property
+    def version_names(self) -> dict[str, str]:
+        """Schema hash -> ``v1``, ``v2``, ... in order of first commit; counted in replay order where it is unknown."""
+        return {digest: self.versions.get(digest, f"v{at}") for at, digest in enumerate(self.hashes, 1)}
+
+    def versions_asked(self, text: str | None) -> frozenset[str] | None:
+        """The schema hashes that ``--schema`` asks for; None for all, empty if this stream has no such version.
+
+        ``text``: ``v2``, a hash as the folder spells it, or its base85 form; with ``..`` behind it, that version and
+        all that came later.
+        """
+        if text is None:
+            return None
+        one, onwards = (text[:-2], True) if text.endswith("..") else (text, False)
+        wanted = {one, other_spelling(one)}
+        names = self.version_names
+        found = [at for at, digest in enumerate(names) if digest in wanted or names[digest] == one.lower()]
+        if not found:
+            return frozenset()
+        return frozenset(list(names)[found[0] :] if onwards else (list(names)[at] for at in found))
+
+    def newest(self, hashes: frozenset[str] | None = None) -> str | None:
+        """The schema version of the last file, of these versions; where there is no file, the last that is known. None:
+        there is none."""
+        wanted = [digest for digest in self.hashes if hashes is None or digest in hashes]
+        return next((file.hash for file in reversed(self.files) if file.hash in wanted), wanted[-1] if wanted else None)

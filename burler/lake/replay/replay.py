@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from burler.errors import BurlerError, DataError, StorageError, UsageError
+from burler.lake.choice import Choice
 from burler.lake.layout import SortKey, sort_key
-from burler.lake.reading.choice import Choice
-from burler.lake.reading.lines import FileLines, Wanted
+from burler.lake.reading import FileLines, Wanted
 from burler.lake.replay.streams import ReplayStream
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.singer.messages import State, to_line

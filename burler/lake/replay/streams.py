@@ -17,19 +17,9 @@ from typing import Any
 from burler.errors import BurlerError, CatalogError, LakeError, UsageError
 from burler.lake import layout
 from burler.lake.catalogue import read_catalogue
-from burler.lake.datafile import Head, head_by_hash, head_of
+from burler.lake.choice import ALL_TIMES, Choice, Cut, Window, cut_of, no_such_version
+from burler.lake.datafile import Head, head_by_hash
 from burler.lake.lake import Lake, NoSuchStream, StreamFolder
-from burler.lake.reading.choice import (
-    ALL_TIMES,
-    Choice,
-    Window,
-    newest,
-    no_such_version,
-    version_names,
-    versions_wanted,
-)
-from burler.lake.reading.lines import Cut, cut_of
-from burler.lake.reading.pages import properties_of
 from burler.lake.snapshot import Snapshot
 from burler.singer import metadata as md
 from burler.singer.catalog import Catalog, CatalogEntry, catalog_from_wire
@@ -49,7 +39,7 @@ _NAMELESS = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the options ask for; empty means everything. ``schema``: see ``versions_wanted``."""
+    """What the options ask for; empty means everything. ``schema``: see ``Snapshot.versions_asked``."""
 
     taps: tuple[str, ...] = ()
     streams: tuple[str, ...] = ()
@@ -155,7 +145,7 @@ class ReplayStream:
         keep = None
         if self.columns is not None:
             keep = list(dict.fromkeys((*always, *self.columns)))
-            for name in properties_of(message):
+            for name in head.properties:
                 if name not in keep:
                     metadata.setdefault(("properties", name), {}).update(inclusion=md.UNSUPPORTED)
         off = deselected(metadata, stream=self.id)
@@ -168,7 +158,7 @@ class ReplayStream:
 
     def newest(self, store: Store) -> Head | None:
         """The newest SCHEMA of those that are wanted; None where the lake knows none."""
-        digest = newest(self.snapshot, self.choice.hashes)
+        digest = self.snapshot.newest(self.choice.hashes)
         return None if digest is None else head_by_hash(store, self.snapshot, digest)
 
 
@@ -238,7 +228,7 @@ def _load(store: Store, one: Found, asked: Asked) -> Snapshot | None:
 
 
 def _stream(one: Found, snapshot: Snapshot, asked: Asked, catalog: Catalog | None) -> ReplayStream | None:
-    hashes = versions_wanted(snapshot, asked.schema)
+    hashes = snapshot.versions_asked(asked.schema)
     if asked.schema is not None and not hashes:
         _log.info("stream '%s' has no schema version '%s'; it is left out", one.id, asked.schema)
         return None
@@ -260,7 +250,7 @@ def _stream(one: Found, snapshot: Snapshot, asked: Asked, catalog: Catalog | Non
 def _only(snapshot: Snapshot, hashes: frozenset[str] | None, asked: Asked) -> dict[str, str]:
     only = {"since": asked.times.since, "until": asked.times.until}
     if hashes is not None and asked.schema is not None:
-        first = next(name for digest, name in version_names(snapshot).items() if digest in hashes)
+        first = next(name for digest, name in snapshot.version_names.items() if digest in hashes)
         only["schema"] = first + (".." if asked.schema.endswith("..") else "")
     return {key: value for key, value in only.items() if value is not None}
 
@@ -282,13 +272,10 @@ def _refuse_unknown_columns(streams: list[ReplayStream], asked: Asked) -> None:
     """A column that is in no schema is a slip of the pen; where a schema is not known beforehand, nothing is said."""
     known: set[str] = set()
     for one in streams:
-        for digest in one.snapshot.hashes:
-            if one.choice.hashes is not None and digest not in one.choice.hashes:
-                continue
-            line = one.snapshot.schema_lines.get(digest)
-            if line is None:
-                return
-            known |= set(properties_of(head_of(line, one.snapshot.folder).message))
+        fields = one.choice.fields(one.snapshot)
+        if fields is None:
+            return
+        known.update(fields)
     unknown = [name for name in asked.columns or () if name not in known]
     if unknown and streams:
         hint = did_you_mean(unknown[0], known)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from burler.errors import UsageError
+from burler.lake.choice import Choice
 from burler.lake.datafile import measure
 from burler.lake.lake import Lake
-from burler.lake.reading.choice import Choice, no_such_version, versions_wanted
 from burler.lake.replay.replay import Position
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.spark.lakefiles import Activation, LakeFile, LakeStream, SchemaVersion, lake_stream
@@ -22,6 +22,7 @@ from burler.storage.base import Store
 from burler.suggest import did_you_mean
 
 _log = logging.getLogger("burler.spark.singerlake")
+HOW_TO_NAME = 'Set option("stream", ...) and option("tap", ...).'
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,41 +38,20 @@ class Chosen:
     active: Activation | None = None
 
 
-def the_stream(store: Store, options: LakeOptions) -> tuple[str, str]:
-    """(tap id, stream): those of the options, or what there is if there is but one.
-
-    Raises:
-        UsageError: nothing fits, or several do; names them.
-    """
-    return Lake(store).one(options.tap, options.stream, how='Set option("stream", ...) and option("tap", ...).')
-
-
 def load(store: Store, options: LakeOptions) -> LakeStream:
     """The stream as its manifest has it now.
 
     Raises:
         UsageError: there is no such stream. LakeError: the manifest is broken.
     """
-    tap, stream = the_stream(store, options)
-    return lake_stream(store, Lake(store).snapshot(tap, stream))
+    there = Lake(store)
+    return lake_stream(store, there.snapshot(*there.one(options.tap, options.stream, how=HOW_TO_NAME)))
 
 
 def picture(lake: LakeStream) -> Snapshot:
     """The snapshot that a stream was made from."""
     assert lake.snapshot is not None  # ``lake_stream`` always says it
     return lake.snapshot
-
-
-def choice_of(snapshot: Snapshot, options: LakeOptions) -> Choice:
-    """By schema version and time.
-
-    Raises:
-        UsageError: there is no such schema version.
-    """
-    hashes = versions_wanted(snapshot, options.schema)
-    if options.schema is not None and not hashes:
-        raise no_such_version(options.schema, [snapshot])
-    return Choice(hashes, options.times)
 
 
 def choose(lake: LakeStream, options: LakeOptions) -> Chosen:
@@ -129,7 +109,7 @@ def _learned(lake: LakeStream) -> dict[int, int]:
 
 def picked(lake: LakeStream, files: Iterable[DataFile], options: LakeOptions) -> tuple[LakeFile, ...]:
     """Those of ``files`` that can hold what is wanted, in replay order."""
-    choice = choice_of(picture(lake), options)
+    choice = Choice.among(picture(lake), options.schema, options.times)
     below = len(picture(lake).folder) + 1
     by_name = {**lake.replaced, **{one.name: one for one in lake.files}}
     found = [by_name[file.path[below:]] for file in files if choice.wants(file)]
@@ -149,7 +129,7 @@ def united(lake: LakeStream, versions: Sequence[SchemaVersion], options: LakeOpt
     Raises:
         UsageError: the lake knows no schema, or ``fields`` names a column that there is not.
     """
-    wanted = choice_of(picture(lake), options).hashes
+    wanted = Choice.among(picture(lake), options.schema, options.times).hashes
     versions = [one for one in versions if wanted is None or one.hash in wanted]
     if not versions:
         raise UsageError(f"stream '{lake.stream}': the lake knows no schema of it, so there are no columns.")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from burler.errors import UsageError
-from burler.lake.reading.choice import ALL_TIMES, Window, window
+from burler.lake.choice import ALL_TIMES, Window, window
 from burler.spark.readoptions import ReadOptions
 from burler.suggest import did_you_mean
 

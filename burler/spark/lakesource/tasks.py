@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from burler.lake.reading.choice import Window
+from burler.lake.choice import Window
 from burler.records.columns.types import StructOf
 from burler.spark.lakefiles import Activation, LakeFile, LakeStream
 from burler.spark.lakesource.chosen import united, versions_up_to, without_folder

@@ -21,7 +21,7 @@ from burler.lake.replay.replay import START, Position
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import open_store
 from burler.spark.lakefiles import LakeStream, lake_stream
-from burler.spark.lakesource.chosen import picked, picture, the_stream
+from burler.spark.lakesource.chosen import HOW_TO_NAME, picked, picture
 from burler.spark.lakesource.options import (
     FOLLOW_OPTIONS,
     READ_OPTIONS,
@@ -82,7 +82,7 @@ class LakeFollower:
         if self._snapshot is not None and not fresh and now < self._next_look:
             return self._snapshot
         if self.names is None:
-            self.names = the_stream(self.store, self.options)
+            self.names = Lake(self.store).one(self.options.tap, self.options.stream, how=HOW_TO_NAME)
         blob = self.store.read(layout.manifest_path(*self.names))
         if self._snapshot is None or blob is None or blob.tag != self._tag:
             self._tag = "" if blob is None else blob.tag
