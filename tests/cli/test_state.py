@@ -215,6 +215,20 @@ def test_what_a_run_does_not_say_of_its_streams_goes_and_of_others_stays(tmp_pat
     assert lake.start() == bookmarks(shops=2, other=2)
 
 
+def test_a_bookmark_that_falls_back_to_where_the_run_began_falls_back_in_the_lake(tmp_path: Path) -> None:
+    """As where rows turn out not to be sorted: else the rows between would never come."""
+    lake = LakeState(open_store(str(tmp_path)), "tap-shop")
+    first = keeper(lake)
+    for state in bookmarks(orders=2), bookmarks():
+        first.save(state)
+    assert lake.start() == {}
+    keeper(lake).save(bookmarks(orders=3, shops=3))
+    run = keeper(lake)
+    for at in 5, 3:
+        run.save(bookmarks(orders=at, shops=3))
+    assert lake.start() == bookmarks(orders=3, shops=3)
+
+
 def test_the_previous_state_is_the_one_from_before_the_run(tmp_path: Path) -> None:
     lake = LakeState(open_store(str(tmp_path)), "tap-shop")
     keeper(lake).save(bookmarks(orders=3))
