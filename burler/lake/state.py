@@ -336,9 +336,11 @@ def _document(entries: Mapping[EntryPath, Any]) -> dict[str, Any]:
     for path, entry in sorted(entries.items(), key=lambda one: len(one[0])):
         if len(path) == 1:
             value[path[0]] = entry
-        elif len(path) == 2:
-            value.setdefault(_BOOKMARKS, {})[path[1]] = dict(entry) if isinstance(entry, dict) else entry
+            continue
+        if not isinstance(value.get(_BOOKMARKS), dict):  # null, or what else a tap in a pipe has said
+            value[_BOOKMARKS] = {}
+        if len(path) == 2:
+            value[_BOOKMARKS][path[1]] = dict(entry) if isinstance(entry, dict) else entry
         else:
-            held = value.setdefault(_BOOKMARKS, {}).setdefault(path[1], {})
-            held.setdefault(PARTITIONS, {})[path[2]] = entry
+            value[_BOOKMARKS].setdefault(path[1], {}).setdefault(PARTITIONS, {})[path[2]] = entry
     return value

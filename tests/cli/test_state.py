@@ -476,6 +476,15 @@ def test_a_lake_keeps_the_state_of_a_pipe_as_the_tap_said_it(tmp_path: Path) -> 
     assert state(tmp_path, "show", "lake") == newer
 
 
+@pytest.mark.parametrize("said", ["{}", '{"bookmarks": null}', '{"orders": 3}'])
+def test_a_run_follows_a_pipe_whose_state_has_no_bookmarks(folder: Path, said: str) -> None:
+    schema = '{"type": "SCHEMA", "stream": "rows", "schema": {}, "key_properties": []}'
+    (folder / "messages").write_text(f'{schema}\n{{"type": "STATE", "value": {said}}}\n')
+    assert shell("$BURLER lake write lake --tap-id tap-shop < messages", folder).code == 0
+    assert run(folder, "--full-refresh").code == run(folder).code == 0
+    assert (orders_in(folder), kept(folder)["orders"]) == ([1, 2, 3, 3], {"at": 3})
+
+
 def test_the_file_is_one_that_a_tap_takes(folder: Path) -> None:
     run(folder)
     path = LakeState(open_store(str(folder / "lake")), "tap-shop").place
