@@ -7,6 +7,7 @@ A schema is walked by place: ``type`` is a keyword in a schema, a field's name a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 SCHEMA, MAP, DATA, OTHER = "schema", "map", "data", "other"
@@ -105,14 +106,24 @@ def types_of(schema: Any) -> tuple[str, ...]:
     return tuple(name for name in given if isinstance(name, str)) if isinstance(given, list | tuple) else ()
 
 
+_KINDS = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float | Decimal, "number"),
+    (str, "string"),
+    (Mapping, "object"),
+    (list | tuple, "array"),
+)
+
+
 def type_of(value: Any) -> str:
     """The JSON type of a value; of a value that JSON does not have the name of its class."""
     if value is None:
         return "null"
-    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (Mapping, "object")):
+    for kind, name in _KINDS:
         if isinstance(value, kind):
             return name
-    return "array" if isinstance(value, list | tuple) else type(value).__name__
+    return type(value).__name__
 
 
 def expressions(schema: Any) -> Iterator[tuple[str, str, str]]:

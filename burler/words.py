@@ -1,6 +1,8 @@
-"""Numbers of things, and lists of names, in words."""
+"""Numbers of things, sizes, lengths of time, and lists of names, in words."""
 
 from __future__ import annotations
+
+_SIZES = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def counted(number: int, what: str) -> str:
@@ -12,6 +14,21 @@ def some(names: list[str], most: int = 30) -> str:
     """Names for an error, not more than fit one line."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return (", ".join(names[:most]) or "none") + more
+
+
+def cut(text: str, most: int) -> str:
+    """Not longer than ``most`` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def size(number: int) -> str:
+    """``0 bytes``, ``1 byte``, ``1.5 KiB``, ``12 MiB``."""
+    if number < 1024:
+        return counted(number, "byte")
+    value, unit = float(number), 0
+    while value >= 999.5 and unit < len(_SIZES) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:,.1f}".removesuffix(".0") + f" {_SIZES[unit]}" if value < 10 else f"{value:,.0f} {_SIZES[unit]}"
 
 
 def length(seconds: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from burler import logs
+from burler import logs, words
 from burler.words import counted
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ def plain(text: str) -> str:
 
 def size(number: int | None) -> str:
     """Bytes in words, as the site of a lake has them; ``?`` if unknown."""
-    from burler.lake.site import words
-
     return "?" if number is None else words.size(number)
 
 

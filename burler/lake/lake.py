@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from burler.errors import LakeError, UsageError
+from burler.errors import LakeError, StorageError, UsageError
 from burler.lake import layout, replaced
 from burler.lake import manifest as doc
 from burler.lake.catalogue import read_singerlake, taps_of
@@ -272,18 +272,18 @@ class Lake:
         """Folder -> tap id."""
         try:
             taps: Mapping[str, object] = taps_of(read_singerlake(self.store))
-        except LakeError:
+        except (LakeError, StorageError, UsageError):  # a file that can't be read says no name
             return {}
-        return {_component(tap): tap for tap in taps}
+        return {layout.folder_of(tap): tap for tap in taps}
 
     def _in_manifest(self, path: str, key: str, folder: str) -> str | None:
         place = f"{path}/manifest.json"
-        blob = self.store.read(place)
         try:
+            blob = self.store.read(place)
             name = None if blob is None else doc.from_bytes(blob.data, self.store.locate(place)).get(key)
-        except LakeError:  # a file that can't be read says no name
+        except (LakeError, StorageError, UsageError):  # a file that can't be read says no name
             return None
-        return name if isinstance(name, str) and _component(name) == folder else None
+        return name if isinstance(name, str) and layout.folder_of(name) == folder else None
 
 
 def load(store: Store, tap_id: str, stream: str) -> Snapshot:
@@ -300,10 +300,3 @@ def not_there(lake_url: str, what: str, name: str, have: Iterable[str]) -> str:
     """The sentence: ``what`` (a tap, a stream) is missing, the nearest name that is there, and what there is."""
     known = sorted(set(have))
     return f"{lake_url}: no {what} '{name}' in this lake. It has: {some(known)}.{did_you_mean(name, known)}"
-
-
-def _component(name: str) -> str:
-    try:
-        return layout.component(name)
-    except UsageError:  # empty, or half of a surrogate pair: no folder's name
-        return ""

@@ -68,6 +68,14 @@ def component(name: str) -> str:
     return f"{head}~{schema_hash(text.encode('ascii'))}"
 
 
+def folder_of(name: str) -> str:
+    """The same; empty where no folder can be named so."""
+    try:
+        return component(name)
+    except UsageError:
+        return ""
+
+
 def name_of(folder: str) -> str | None:
     """The name that ``component`` made ``folder`` from; None when it was cut and can't be known."""
     if "~" in folder:

@@ -2,12 +2,11 @@
 
 What to open for what:
 
-    build, output       the whole, with the search's index; its folder
-    facts               what is known of a stream, and some of its records
+    build, folder       the whole, with the search's index; the folder it goes into
+    facts               what is known of taps and streams, and some of their records
     fields              fields of a schema; what a schema version changed
-    tally               how much there is, and when it came; bars over time
-    render, templates/  HTML
-    words               numbers, sizes and times in words; names of pages
+    plots               how much there is, and when it came; bars over time
+    pages, templates/   HTML; names of pages
 
 The pages need no server and no network. All that comes from the lake (names, descriptions, samples) is escaped by the
 templates, and no page name is taken from it unchanged.

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
+from burler import schema_tree
 from burler.errors import DeclarationError
-from burler.lake.site.words import cut
 from burler.schema.refs import resolve_refs
-from burler.schema_tree import types_of, walk
+from burler.schema_tree import type_of, types_of, walk
+from burler.words import counted, cut
 
 MOST_FIELDS = 5000
 MOST_LEVELS = 30
 _SHORT = 120  # characters of a value in a limit
 _MANY = 12  # values of an enum that are named
-_UNIONS = ("anyOf", "oneOf")
 _LIMITS = {
     "minLength": "at least {} characters",
     "maxLength": "at most {} characters",
@@ -87,7 +87,7 @@ def _below(node: Any, *, parent: str, path: str, depth: int) -> Iterator[Field]:
     """The fields inside of a node; ``path`` is where they are counted from, with ``[]`` where it is an array."""
     if depth >= MOST_LEVELS:
         return
-    required = {name for part in _parts(node) for name in _names(part.get("required"))}
+    required = {quoted(name) for part in _parts(node) for name in _listed(part, "required") if isinstance(name, str)}
     for name, child in _children(node):
         here = f"{path}.{name}" if path else name
         yield Field(
@@ -99,7 +99,7 @@ def _below(node: Any, *, parent: str, path: str, depth: int) -> Iterator[Field]:
             nullable=_nullable(child),
             required=name in required,
             description=_description(child),
-            limits=tuple(_limits(child)),
+            limits=tuple(dict.fromkeys(text for part in _parts(child) for text in _limits(part))),
         )
         inner, brackets = child, ""
         while (items := _items(inner)) is not None and len(brackets) < 2 * MOST_LEVELS:
@@ -107,23 +107,22 @@ def _below(node: Any, *, parent: str, path: str, depth: int) -> Iterator[Field]:
         yield from _below(inner, parent=here, path=here + brackets, depth=depth + 1)
 
 
-def _names(value: Any) -> list[str]:
-    return [quoted(name) for name in value if isinstance(name, str)] if isinstance(value, list) else []
+def _listed(node: Mapping[str, Any], key: str) -> list[Any]:
+    return node[key] if isinstance(node.get(key), list) else []
 
 
 def _children(node: Any) -> Iterator[tuple[str, Any]]:
     """Named fields, then rules for names that are not known beforehand."""
     seen: dict[str, Any] = {}
     for part in _parts(node):
-        properties = part.get("properties")
-        for name, child in properties.items() if isinstance(properties, Mapping) else ():
-            seen.setdefault(quoted(name), child)
-        patterns = part.get("patternProperties")
-        for pattern, child in patterns.items() if isinstance(patterns, Mapping) else ():
-            seen.setdefault(f"/{pattern}/", child)
-        others = part.get("additionalProperties")
-        if isinstance(others, Mapping) and others:
-            seen.setdefault("*", others)
+        for way, child in schema_tree.parts(part):
+            match way:
+                case "properties", name:
+                    seen.setdefault(quoted(name), child)
+                case "patternProperties", pattern:
+                    seen.setdefault(f"/{pattern}/", child)
+                case ("additionalProperties",) if isinstance(child, Mapping) and child:
+                    seen.setdefault("*", child)
     yield from seen.items()
 
 
@@ -132,11 +131,9 @@ def _parts(node: Any) -> Iterator[Mapping[str, Any]]:
     if not isinstance(node, Mapping):
         return
     yield node
-    for key in _UNIONS:
-        branches = node.get(key)
-        for branch in branches if isinstance(branches, list) else ():
-            if isinstance(branch, Mapping):
-                yield branch
+    for branch in (*_listed(node, "anyOf"), *_listed(node, "oneOf")):
+        if isinstance(branch, Mapping):
+            yield branch
 
 
 def _items(node: Any) -> Any:
@@ -161,29 +158,14 @@ def type_words(node: Any, depth: int = 0) -> str:
         if not words and "properties" in node:
             words = ["object"]
         if not words and _values(node):
-            words = list(dict.fromkeys(_json_type(value) for value in _values(node) if value is not None))
+            words = [type_of(value) for value in _values(node) if value is not None]
     if not words:
         return "null" if "null" in types_of(node) else "any"
     return " or ".join(dict.fromkeys(words))
 
 
 def _values(node: Mapping[str, Any]) -> list[Any]:
-    if "const" in node:
-        return [node["const"]]
-    return node["enum"] if isinstance(node.get("enum"), list) else []
-
-
-def _json_type(value: Any) -> str:
-    names = {
-        bool: "boolean",
-        int: "integer",
-        float: "number",
-        Decimal: "number",
-        str: "string",
-        list: "array",
-        dict: "object",
-    }
-    return names.get(type(value), "any")
+    return [node["const"]] if "const" in node else _listed(node, "enum")
 
 
 def _one_type(node: Mapping[str, Any], kind: str, depth: int) -> str:
@@ -215,16 +197,7 @@ def _description(node: Any) -> str:
     return ""
 
 
-def _limits(node: Any) -> Iterator[str]:
-    seen = set()
-    for part in _parts(node):
-        for text in _limits_of(part):
-            if text not in seen:
-                seen.add(text)
-                yield text
-
-
-def _limits_of(node: Mapping[str, Any]) -> Iterator[str]:
+def _limits(node: Mapping[str, Any]) -> Iterator[str]:
     if values := _values(node):
         named = ", ".join(_shown(value) for value in values[:_MANY])
         more = f" and {len(values) - _MANY:,} more" if len(values) > _MANY else ""
@@ -304,25 +277,19 @@ def _of_stream(old: View, new: View) -> Iterator[Change]:
 
 def _only_in(kind: Kind, here: dict[str, Field], there: dict[str, Field]) -> Iterator[Change]:
     """Fields of one side alone. What lies inside such a field is counted, not listed."""
-    alone = [field for field in here.values() if field.path not in there]
-    paths = {field.path for field in alone}
     inside: dict[str, int] = {}
     tops: dict[str, str] = {}
-    for field in alone:  # parents come before their fields
-        tops[field.path] = tops[field.parent] if field.parent in paths else field.path
-        inside[tops[field.path]] = inside.get(tops[field.path], -1) + 1
-    for field in alone:
-        if field.parent not in paths:
-            yield Change(kind, field.path, _summary(field, inside[field.path]))
-
-
-def _summary(field: Field, inside: int) -> str:
-    words = [field.type]
-    if field.nullable:
-        words.append("may be null")
-    if inside:
-        words.append(f"with {inside:,} field{'s' if inside > 1 else ''} inside")
-    return ", ".join(words)
+    for path, field in here.items():  # parents come before their fields
+        if path not in there:
+            tops[path] = tops.get(field.parent, path)
+            inside[tops[path]] = inside.get(tops[path], -1) + 1
+    for path, count in inside.items():
+        words = [here[path].type]
+        if here[path].nullable:
+            words.append("may be null")
+        if count:
+            words.append(f"with {counted(count, 'field')} inside")
+        yield Change(kind, path, ", ".join(words))
 
 
 def _differences(old: Field, new: Field) -> Iterator[str]:

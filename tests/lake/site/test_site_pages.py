@@ -292,11 +292,10 @@ def test_a_lake_that_is_no_folder_is_described_as_well(site_of):
     assert "burler lake read memory://site-of-a-lake --tap tap-x" in site.text("taps/tap-x/users.html")
 
 
-@pytest.mark.parametrize("records", [-5, 10**300])
-def test_counts_that_no_file_can_have_are_not_believed(lake, site_of, records):
+def test_a_count_that_no_file_can_have_is_not_believed(lake, site_of):
     write(lake, rows=7)
     path = lake.manifest_path()
-    path.write_text(path.read_text().replace('"records": 7', f'"records": {records}'))
+    path.write_text(path.read_text().replace('"records": 7', f'"records": {10**300}'))
     assert "Rows unknown" in site_of(lake.store).text("taps/tap-x/users.html")
 
 

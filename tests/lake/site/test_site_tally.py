@@ -79,7 +79,7 @@ def test_what_came_within_an_hour_is_no_series(site):
 
 
 def test_the_first_and_the_last_year_there_is_do_no_harm(site):
-    assert bars(site, "ever") == [("0000", 1), ("9900", 1)]
+    assert bars(site, "ever") == [("0001", 1), ("9900", 1)]
 
 
 def test_the_rows_of_a_file_that_spans_many_days_count_evenly(site):

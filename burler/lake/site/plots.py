@@ -1,4 +1,4 @@
-"""How much there is, and when it came: counts of data files, added up by hours, days, months or years; bars of it.
+"""How much there is, and when it came: counts of data files, added up by hours, days, months or years; plots of it.
 
 A file's rows count evenly over the hours between its first and its last ``time_extracted``: nothing says more of them,
 and a file that was compacted of many spans many days. Times are aware and in UTC. The picture itself is made by a
@@ -10,20 +10,17 @@ from __future__ import annotations
 import datetime as dt
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from burler import times
-from burler.lake.layout import parse_file_name
-from burler.lake.site.words import count, size
 from burler.lake.snapshot import DataFile
-from burler.words import counted
+from burler.words import counted, size
 
 MOST_BUCKETS = 92  # a quarter by days
 MOST_HOURS = 48
 _HOUR = dt.timedelta(hours=1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_EPOCH_DAY = _EPOCH.toordinal()
 Amount = tuple[int, int, int]
 """Rows, bytes, files."""
 Hours = tuple[int, int]
@@ -50,46 +47,30 @@ class Tally:
         """Whether every file has statistics."""
         return self.counted == self.files
 
-    def add(self, file: DataFile) -> None:
-        """Count a file in: by its statistics, else by its name alone."""
-        first, last = span(file)
-        records = size = 0
-        self.files += 1
-        if (stats := file.stats) is not None and _is_count(stats.records) and _is_count(stats.bytes):
-            records, size = stats.records, stats.bytes
-            self.counted += 1
-            stored: int | None = getattr(stats, "stored_bytes", None)
-            if stored is not None:
-                self.stored += stored
-                self.stored_known += 1
-            self._see_written(times.lenient_moment(getattr(stats, "written", "") or ""))
-        self.records += records
-        self.bytes += size
-        self._see(first, last)
-        if last is not None:
-            self._count((_hour(first or last), _hour(last)), (records, size, 1))
+    @classmethod
+    def of(cls, file: DataFile) -> Tally:
+        """One file: by its statistics, else by its name alone."""
+        ends = sorted(filter(None, map(times.lenient_moment, file.span or ())))
+        one = cls(files=1, first=ends[0] if ends else None, last=ends[-1] if ends else None)
+        if file.stats is not None:
+            one.counted = 1
+            one.records, one.bytes = file.stats.records, file.stats.bytes
+            one.written = times.lenient_moment(file.stats.written)
+            if file.stats.stored_bytes is not None:
+                one.stored, one.stored_known = file.stats.stored_bytes, 1
+        if ends:
+            one.spans[_hour(ends[0]), _hour(ends[-1])] = (one.records, one.bytes, 1)
+        return one
 
     def merge(self, other: Tally) -> None:
         """Count in what another one has counted."""
         for name in ("files", "counted", "records", "bytes", "stored", "stored_known"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self._see(other.first, other.last)
-        self._see_written(other.written)
+        self.first = min(filter(None, (self.first, other.first)), default=None)
+        self.last = max(filter(None, (self.last, other.last)), default=None)
+        self.written = max(filter(None, (self.written, other.written)), default=None)
         for hours, amount in other.spans.items():
-            self._count(hours, amount)
-
-    def _see(self, first: dt.datetime | None, last: dt.datetime | None) -> None:
-        if first is not None and (self.first is None or first < self.first):
-            self.first = first
-        if last is not None and (self.last is None or last > self.last):
-            self.last = last
-
-    def _see_written(self, written: dt.datetime | None) -> None:
-        if written is not None and (self.written is None or written > self.written):
-            self.written = written
-
-    def _count(self, hours: Hours, amount: Amount) -> None:
-        self.spans[hours] = _sum(self.spans.get(hours, (0, 0, 0)), amount)
+            self.spans[hours] = _sum(self.spans.get(hours, (0, 0, 0)), amount)
 
 
 def _sum(one: Amount, two: Amount) -> Amount:
@@ -98,21 +79,6 @@ def _sum(one: Amount, two: Amount) -> Amount:
 
 def _hour(at: dt.datetime) -> int:
     return int((at - _EPOCH) // _HOUR)
-
-
-def _is_count(number: int) -> bool:
-    """Manifests are edited by hand, too: what no file can hold is not counted."""
-    return 0 <= number < 2**63
-
-
-def span(file: DataFile) -> tuple[dt.datetime | None, dt.datetime | None]:
-    """First and last ``time_extracted`` of a file: exact from its statistics, else to the second from its name."""
-    if file.stats is not None:
-        first, last = times.lenient_moment(file.stats.first), times.lenient_moment(file.stats.last)
-        if first is not None and last is not None:
-            return min(first, last), max(first, last)
-    parsed = parse_file_name(file.path.rpartition("/")[2])
-    return (parsed.first, parsed.last) if parsed else (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +97,21 @@ class Series:
 
     unit: str
     buckets: tuple[Bucket, ...]
-    starts: tuple[int, ...]
+    first: int
 
     def place(self, at: dt.datetime) -> int:
         """The index of the bucket that a moment lies in."""
-        return _number(self.unit, at) - self.starts[0]
+        return _number(self.unit, at) - self.first
+
+
+_UNITS = {"hour": 16, "day": 10, "week": 10, "month": 7, "year": 4, "decade": 4, "century": 4}
+"""Units, and the characters of a bucket's beginning that say which it is."""
+_YEARS = {"year": 1, "decade": 10, "century": 100}
 
 
 def series_of(tally: Tally) -> Series | None:
     """What came over time, in at most some 90 buckets; None where all of it came within one hour."""
-    hours = {hour for span_hours in tally.spans for hour in span_hours}
+    hours = {hour for span in tally.spans for hour in span}
     if len(hours) < 2:
         return None
     low, high = (_EPOCH + hour * _HOUR for hour in (min(hours), max(hours)))
@@ -148,16 +119,18 @@ def series_of(tally: Tally) -> Series | None:
         unit
         for unit in _UNITS
         if _number(unit, high) - _number(unit, low) < (MOST_HOURS if unit == "hour" else MOST_BUCKETS)
-        or unit == _UNITS[-1]
+        or unit == "century"
     )
     numbers = range(_number(unit, low), _number(unit, high) + 1)
-    starts = [_start(unit, number) for number in numbers]
+    begins = [_begin(unit, number) for number in numbers]
+    starts = list(map(_hour, begins))
     amounts: list[Amount] = [(0, 0, 0)] * len(numbers)
-    for span_hours, amount in tally.spans.items():
-        for place, part in _spread(span_hours, amount, starts):
+    for span, amount in tally.spans.items():
+        for place, part in _spread(span, amount, starts):
             amounts[place] = _sum(amounts[place], part)
-    found = tuple(Bucket(_label(unit, number), *amounts[place]) for place, number in enumerate(numbers))
-    return Series(unit, found, tuple(numbers))
+    labels = [begin.isoformat(" ")[: _UNITS[unit]] for begin in begins]
+    buckets = tuple(Bucket(label, *amount) for label, amount in zip(labels, amounts, strict=True))
+    return Series(unit, buckets, numbers[0])
 
 
 def _spread(hours: Hours, amount: Amount, starts: Sequence[int]) -> Iterator[tuple[int, Amount]]:
@@ -174,10 +147,6 @@ def _spread(hours: Hours, amount: Amount, starts: Sequence[int]) -> Iterator[tup
     yield last, (records - records * before // all_hours, size - size * before // all_hours, files)
 
 
-_UNITS = ("hour", "day", "week", "month", "year", "decade", "century")
-_YEARS = {"year": 1, "decade": 10, "century": 100}
-
-
 def _number(unit: str, at: dt.datetime) -> int:
     """The number of the bucket of this unit that a moment lies in: one up from each to the next."""
     if unit == "hour":
@@ -191,29 +160,17 @@ def _number(unit: str, at: dt.datetime) -> int:
     return at.year // _YEARS[unit]
 
 
-def _start(unit: str, number: int) -> int:
-    """The first hour of a bucket, counted from 1970."""
+def _begin(unit: str, number: int) -> dt.datetime:
+    """When a bucket begins."""
     if unit == "hour":
-        return number
-    if unit == "day":
-        day = number
-    elif unit == "week":
-        day = number * 7 + 1
-    elif unit == "month":
-        day = dt.date(number // 12, number % 12 + 1, 1).toordinal()
-    else:
-        day = dt.date(max(number * _YEARS[unit], 1), 1, 1).toordinal()
-    return (day - _EPOCH_DAY) * 24
-
-
-def _label(unit: str, number: int) -> str:
-    if unit == "hour":
-        return f"{_EPOCH + number * _HOUR:%Y-%m-%d %H:00}".rjust(16, "0")
+        return _EPOCH + number * _HOUR
     if unit in ("day", "week"):
-        return dt.date.fromordinal(number if unit == "day" else number * 7 + 1).isoformat()
-    if unit == "month":
-        return f"{number // 12:04}-{number % 12 + 1:02}"
-    return f"{number * _YEARS[unit]:04}"
+        day = dt.date.fromordinal(number if unit == "day" else number * 7 + 1)
+    elif unit == "month":
+        day = dt.date(number // 12, number % 12 + 1, 1)
+    else:
+        day = dt.date(max(number * _YEARS[unit], 1), 1, 1)
+    return dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC)
 
 
 _GAP = 0.18  # of a bar's place
@@ -245,27 +202,25 @@ class Plot:
     marks: tuple[tuple[str, str, str], ...]
 
 
-def rows_plot(series: Series, marks: Sequence[tuple[int, str]] = ()) -> Plot | None:
-    """Rows of each hour, day, ...; None where there are none, or nobody counted them."""
-    return _plot("Rows", series, [bucket.records for bucket in series.buckets], count, _rows, marks, step=_number_step)
+def plots_of(series: Series | None, tally: Tally, begun: Iterable[tuple[dt.datetime, str]] = ()) -> list[Plot]:
+    """Rows and bytes before compression of each hour, day, ...; files, which are known all the same, where nobody
+    counted some rows. What there is nothing of has no plot.
 
-
-def bytes_plot(series: Series, marks: Sequence[tuple[int, str]] = ()) -> Plot | None:
-    """Bytes before compression of each hour, day, ..."""
-    return _plot("Bytes", series, [bucket.bytes for bucket in series.buckets], size, size, marks, step=_bytes_step)
-
-
-def files_plot(series: Series, marks: Sequence[tuple[int, str]] = ()) -> Plot | None:
-    """Files of each hour, day, ...: known even where rows are not."""
-    return _plot("Files", series, [bucket.files for bucket in series.buckets], count, _files, marks, step=_number_step)
-
-
-def _rows(number: int) -> str:
-    return counted(number, "row")
-
-
-def _files(number: int) -> str:
-    return counted(number, "file")
+    Args:
+        begun: when each schema version began, and its name.
+    """
+    if series is None:
+        return []
+    marks = [(series.place(at), label) for at, label in begun]
+    buckets = series.buckets
+    plots = [
+        _plot("Rows", series, [one.records for one in buckets], "{:,}".format, _number_step, marks, each="row"),
+        _plot("Bytes", series, [one.bytes for one in buckets], size, _bytes_step, marks),
+    ]
+    if not tally.complete:
+        files = [one.files for one in buckets]
+        plots.append(_plot("Files", series, files, "{:,}".format, _number_step, marks, each="file"))
+    return [plot for plot in plots if plot is not None]
 
 
 def _plot(
@@ -273,17 +228,16 @@ def _plot(
     series: Series,
     values: Sequence[int],
     text: Callable[[int], str],
-    said: Callable[[int], str],
+    step: Callable[[float], int],
     marks: Sequence[tuple[int, str]],
     *,
-    step: Callable[[float], int],
+    each: str | None = None,
 ) -> Plot | None:
     high = max(values, default=0)
     if not high:
         return None
     width = 100 / len(values)
-    each = step(high / 4)
-    top = max(high, 1) * 1.04
+    top = high * 1.04
     labels = [bucket.label for bucket in series.buckets]
     most = values.index(high)
     return Plot(
@@ -293,11 +247,11 @@ def _plot(
             f"most at {labels[most]} with {text(high)}."
         ),
         bars=tuple(
-            _bar(i * width, width, value / top * 100, f"{labels[i]}: {said(value)}")
+            _bar(i * width, width, value / top * 100, f"{labels[i]}: {counted(value, each) if each else text(value)}")
             for i, value in enumerate(values)
             if value
         ),
-        ticks=tuple((_percent(100 - at / top * 100), text(at)) for at in range(0, math.floor(high) + 1, each)),
+        ticks=tuple((_percent(100 - at / top * 100), text(at)) for at in range(0, high + 1, step(high / 4))),
         labels=_labels(labels),
         marks=_marks(marks, width),
     )
