@@ -94,7 +94,6 @@ HEAVY_MODULES = (
     "formats/parquet.py",
     "formats/arrow_ipc.py",
     "records/arrow/",
-    "records/columns/arrow.py",
     "records/columns/from_json.py",
     "records/columns/from_rows.py",
     "records/columns/to_json.py",

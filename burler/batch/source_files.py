@@ -38,7 +38,7 @@ from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, split_name
 from burler.localfile import Cures
 from burler.numbers import is_count
 from burler.pages import JsonPage, Origin, from_file
-from burler.records.columns.demands import check_names
+from burler.records.columns.demands import check_names, mismatch
 from burler.singer.messages import Batch
 from burler.storage import location
 from burler.storage.location import Words, local_path
@@ -610,7 +610,6 @@ def _columns(files: BatchFiles, file: SourceFile, run: StreamRun) -> str | None:
         return "it has no header, and its columns stand in another order than the schema's"
     if file.types is None:
         return None
-    from burler.records.columns.arrow import mismatch
 
     return mismatch(file.types, run.schema, run.name)
 

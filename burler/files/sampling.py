@@ -72,7 +72,7 @@ class Sampled:
                     elif not footers:
                         inference.add_all(_typed(page.slice(0, self.sample_rows), self.options.csv or Csv()))
             for footer in footers:
-                from burler.records.columns.arrow import properties_of
+                from burler.records.columns.types import properties_of
 
                 _widen(found, properties_of(footer, nullable=self.nullable), file)
         if inference.records:

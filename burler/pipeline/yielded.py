@@ -111,7 +111,7 @@ def rows_of(page: Any, records_path: tuple[str, ...] = ()) -> list[dict[str, Any
     """
     if isinstance(page, JsonPage):
         return json_rows(page if page.records_path is not None else JsonPage(page.data, records_path))
-    from burler.records.arrow.values import batch_to_rows
+    from burler.records.arrow.to_rows import batch_to_rows
 
     try:
         return batch_to_rows(page)

@@ -18,7 +18,7 @@ from msgspec import UNSET
 from burler.errors import LakeError
 from burler.extras import require
 from burler.lake.datafile import read_blocks
-from burler.records.columns.exact import Misfit, Report, converter, half_pair
+from burler.records.columns.converters import Misfit, Report, converter, half_pair
 from burler.records.columns.types import TIMESTAMP, StructOf
 from burler.singer.lines import OpenMessage, decode_open
 from burler.spark.columns import STAGED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from burler.records.columns.types import FieldType, ListOf, MapOf, StructOf
+from burler.records.columns.types import FieldType, ListOf, MapOf, StructOf, arrow_type
 from burler.spark.united import Mapped, Path
 
 Refit = Callable[[Sequence[Any], int], list[Any]]
@@ -15,8 +15,6 @@ _Rename = Callable[[Any], Any]
 
 def refit(record: StructOf, mapped: Mapped) -> Refit:
     """What puts a version's arrays where they belong: renamed, with nulls for what the version does not have."""
-    from burler.records.columns.arrow import arrow_type
-
     places = {name: at for at, (name, _) in enumerate(mapped.own.fields)}
     columns = [
         (places.get(mapped.names.get((name,), name)), arrow_type(kind), _renamer(kind, mapped.names, (name,)))

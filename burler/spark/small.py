@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from burler.errors import BurlerError
 from burler.extras import require
-from burler.records.columns.types import DOUBLE, DecimalOf, Scalar
+from burler.records.columns.types import DOUBLE, DecimalOf, Scalar, arrow_schema
 from burler.spark.columns import BATCHED_AT, BLOCK, EXTRACTED_AT, LINE, RANK, SEQUENCE, VERSION
 from burler.spark.exact import exact_batches
 from burler.spark.export_options import SMALL_BYTES, ExportOptions
@@ -63,7 +63,6 @@ def read_small(lake: LakeStream, plan: Plan, *, batched_at: dt.datetime, staging
             says. ExportError: rows without a key.
     """
     arrow = require("pyarrow", extra="spark", needed_for=_NEEDED_FOR)
-    from burler.records.columns.arrow import arrow_schema
 
     schema = arrow_schema(plan.columns)
     found, bad = Staged(), list[BadRow]()

@@ -19,7 +19,7 @@ import msgspec
 from burler.errors import BurlerError, LakeError
 from burler.extras import require
 from burler.lake.store import open_store
-from burler.records.columns.exact import WANTED_WIDE
+from burler.records.columns.converters import WANTED_WIDE
 from burler.records.columns.types import STRING, VARIANT, StructOf, replaced
 from burler.spark import united as uniting
 from burler.spark.columns import STAGED, named

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from burler.errors import ExportError, UsageError
 from burler.extras import require
-from burler.records.columns import nodes
+from burler.records.columns import types
 from burler.records.columns.types import (
     DIGITS,
     STRING,
@@ -39,7 +39,7 @@ def record_type(schema: Mapping[str, Any], *, stream: str = "") -> StructOf:
     Raises:
         ExportError: no properties, a recursive schema or a ``$ref`` (resolve references first).
     """
-    return nodes.record_type(schema, stream=stream, error=ExportError)
+    return types.record_type(schema, stream=stream, error=ExportError)
 
 
 def read_type(
@@ -51,7 +51,7 @@ def read_type(
         ExportError: as ``record_type``.
     """
     open_as = VARIANT if open_types == "variant" else STRING
-    record: FieldType = nodes.record_type(schema, stream=stream, error=ExportError, open_as=open_as)
+    record: FieldType = types.record_type(schema, stream=stream, error=ExportError, open_as=open_as)
     if timestamps == "text":
         record = replaced(record, TIMESTAMP, STRING)
     assert isinstance(record, StructOf)
@@ -61,9 +61,7 @@ def read_type(
 def arrow_schema(record: StructOf) -> pyarrow.Schema:
     """The same as an Arrow schema; equal to what Spark's own conversion of ``spark_schema`` gives."""
     require("pyarrow", extra="spark", needed_for="burler.spark")
-    from burler.records.columns import arrow
-
-    return arrow.arrow_schema(record)
+    return types.arrow_schema(record)
 
 
 def spark_schema(record: StructOf) -> StructType:

@@ -80,7 +80,7 @@ def _settled(column: Any, result: Result) -> Any:
     if result.kind == "numeric":
         return _number(column, result.modifier)
     if result.is_json:
-        from burler.records.arrow.json_text import JSON_TEXT
+        from burler.records.arrow.to_rows import JSON_TEXT
 
         texts = pc.utf8_trim_whitespace(column) if result.kind == "json" else column
         return pa.ExtensionArray.from_storage(JSON_TEXT, texts)

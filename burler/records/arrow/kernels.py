@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from burler import times
+from burler.records.shape.leaves import goes_as_it_is
 
 Parts = list[Any]
 """Constant text (``str``) and string arrays, side by side."""
@@ -161,6 +162,21 @@ def escaped(array: Any) -> Any:
         if chr(code) in text:
             array = pc.replace_substring(array, chr(code), f"\\u{code:04x}")
     return array
+
+
+def json_parts(array: Any) -> Parts:
+    """Texts that are JSON, of ``to_rows.JSON_TEXT``, as they are, if none has half of a surrogate pair."""
+    data = bytes(bytes_of(array.storage))
+    if b"\\ud" in data or b"\\uD" in data or not goes_as_it_is(data):
+        raise Unsure
+    return [array.storage]
+
+
+def json_column(array: Any) -> Any:
+    """The same for a column of text, in which JSON's null is one."""
+    (texts,) = json_parts(array)
+    nulls = pc.equal(texts, one_text("null")[0])
+    return pc.if_else(nulls, pa.nulls(1, pa.string())[0], texts) if pc.any(nulls).as_py() else texts
 
 
 def base64_parts(array: Any) -> Parts:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from burler.records.arrow.kernels import Parts, Tries, bytes_of, join
-from burler.records.arrow.values import column_values
+from burler.records.arrow.to_rows import column_values
 from burler.records.arrow.walk import (
     PLAIN,
     UNCERTAIN,

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from burler.records.arrow import kernels
-from burler.records.arrow.json_text import JSON_TEXT, as_column, parts
 from burler.records.arrow.kernels import (
     Parts,
     Unsure,
@@ -26,7 +25,7 @@ from burler.records.arrow.kernels import (
     joined_lists,
     string_parts,
 )
-from burler.records.arrow.values import column_values
+from burler.records.arrow.to_rows import JSON_TEXT, column_values
 
 _READ_FORMATS = frozenset({"date-time", "date", "singer.decimal"})  # formats that change how a value is written
 _LIST_TYPES = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
@@ -154,7 +153,7 @@ DATE = Leaf(kernels.date_parts, _of(pa.types.is_date, lambda array, wanted: kern
 TIME = Leaf(kernels.time_parts)
 BASE64 = Leaf(kernels.base64_parts, _of(pa.types.is_binary, lambda array, wanted: array.cast(wanted)))
 UUID = Leaf(kernels.uuid_parts)
-JSON = Leaf(parts, plain=as_column, quoted=False)
+JSON = Leaf(kernels.json_parts, plain=kernels.json_column, quoted=False)
 
 
 # ---- which type goes which way ---------------------------------------------------------------------------------------

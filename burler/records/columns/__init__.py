@@ -1,9 +1,7 @@
 """Columns for Singer rows: which type a field has in a table or a file with columns, and the exact value in it.
 
-    types        the types as plain data; those of a JSON Schema; how two become one
-    nodes        a JSON Schema node: what its values may be, what lies below it
-    arrow        types as Arrow's; Arrow's types as JSON Schema
-    exact        JSON source text to the value that a column holds; never rounded, an error instead
+    types        the types as plain data: those of a JSON Schema; how two become one; Arrow's
+    converters   JSON source text to the value that a column holds; never rounded, an error instead
     demands      what a schema asks of a file's columns
     csv          the columns of CSV for a schema; JSON lines to the text of their rows, and back
     from_json    JSON lines to record batches, a column at a time

@@ -33,10 +33,9 @@ from burler.formats.csv import Column, Dialect, Narrow
 from burler.formats.csv_write import NOTHING, Cells, CsvText, is_whole
 from burler.formats.jsonl import line_cuts
 from burler.log_settings import near, value
+from burler.records.columns.converters import Misfit, Report, converter
 from burler.records.columns.demands import Demands
-from burler.records.columns.exact import Misfit, Report, converter
-from burler.records.columns.nodes import SchemaNode, column_type, fields_of
-from burler.records.columns.types import DATE, TIMESTAMP, FieldType, Scalar
+from burler.records.columns.types import DATE, TIMESTAMP, FieldType, Scalar, SchemaNode, column_type, fields_of
 from burler.surrogates import decode_veiled
 
 if TYPE_CHECKING:

@@ -1,14 +1,33 @@
 """What a stream's schema asks of a file with columns, whatever its format: which must be there, which may hold no
-null."""
+null, of which types they are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from burler.errors import BatchError
+from burler.errors import BatchError, DataError
 from burler.formats import FormatError
-from burler.records.columns.nodes import SchemaNode
+from burler.records.columns.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DIGITS,
+    DOUBLE,
+    INT64_DIGITS,
+    STRING,
+    TIMESTAMP,
+    DecimalOf,
+    FieldType,
+    ListOf,
+    MapOf,
+    Scalar,
+    SchemaNode,
+    StructOf,
+    fields_of,
+    record_type,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,3 +168,109 @@ def _alike(name: str, found: Collection[str]) -> str:
     """Oracle and Snowflake write capitals."""
     other = next((one for one in found if one.lower() == name.lower()), None)
     return "" if other is None else f" (it has '{other:.60}': capitals make another name)"
+
+
+# ---- types -----------------------------------------------------------------------------------------------------------
+
+
+def mismatch(found: pa.Schema, schema: Mapping[str, Any], stream: str) -> str | None:
+    """What of a file's types is not what the stream's schema asks for; None if all is. Not the same types: types whose
+    every value a column of ours holds exactly, so that whoever reads the file gets what the schema promises.
+
+    Args:
+        found: with the names of the schema's properties, in any order.
+    """
+    try:
+        record = record_type(schema, stream=stream)
+    except DataError as error:
+        return str(error)
+    fields = fields_of(schema)
+    return _first(
+        _mismatch(found.field(name).type, kind, fields[name], f"column '{name}'") for name, kind in record.fields
+    )
+
+
+def _mismatch(found: Any, wanted: FieldType, node: SchemaNode, path: str) -> str | None:
+    from pyarrow import types as of
+
+    match wanted:
+        case StructOf(fields):
+            if not of.is_struct(found):
+                return _differs(path, found, "a struct")
+            names = {field.name: field.type for field in found}
+            if names.keys() != dict(fields).keys():
+                ours = ", ".join(sorted(name for name, _ in fields))
+                return f"{path} has the fields {', '.join(sorted(names))}, and the schema {ours}"
+            return _first(
+                _mismatch(names[name], kind, node.properties[name], f"{path}, field '{name}'") for name, kind in fields
+            )
+        case ListOf(item):
+            if of.is_list(found) or of.is_large_list(found) or of.is_fixed_size_list(found):
+                return _mismatch(found.value_type, item, node.items, f"{path}, its items")
+            return _differs(path, found, "a list")
+        case MapOf(value):
+            if of.is_map(found) and _holds(found.key_type, STRING):
+                return _mismatch(found.item_type, value, node.values, f"{path}, its values")
+            return _differs(path, found, "a map with keys of text")
+        case Scalar("string") if node.names - {"null"} != {"string"}:
+            return (
+                f"{path} holds {found}, and the schema lets it hold anything: nobody knows whether that is plain text "
+                "or JSON's text"
+            )
+        case DecimalOf(scale):
+            return None if _holds(found, wanted) else _differs(path, found, f"decimal({DIGITS}, {scale})")
+        case Scalar(name):
+            return None if _holds(found, wanted) else _differs(path, found, _ASKED[name])
+
+
+_ASKED = {
+    "bigint": "integers of at most 64 bits",
+    "double": "double",
+    "boolean": "bool",
+    "string": "text",
+    "timestamp": "timestamps in UTC of at most microseconds",
+    "date": "dates",
+    "binary": "bytes",
+    "null": "nothing but null",
+}
+_TESTS: dict[FieldType, tuple[str, ...]] = {
+    BOOLEAN: ("is_boolean",),
+    STRING: ("is_string", "is_large_string", "is_string_view"),
+    DATE: ("is_date32",),
+}
+
+
+def _differs(path: str, found: Any, wanted: str) -> str:
+    return f"{path} is {found}, where the schema asks for {wanted}"
+
+
+def _holds(found: Any, wanted: Scalar | DecimalOf) -> Any:
+    """Whether a column of ours holds each value of another one as it is."""
+    from pyarrow import types as of
+
+    from burler.records.arrow.walk import is_binary
+
+    while of.is_dictionary(found):
+        found = found.value_type
+    if of.is_null(found):
+        return True
+    signed_bits = 0 if not of.is_integer(found) else found.bit_width + of.is_unsigned_integer(found)
+    if isinstance(wanted, DecimalOf):
+        if signed_bits:
+            return wanted.has_room(INT64_DIGITS if signed_bits <= 64 else INT64_DIGITS + 1)
+        return (
+            of.is_decimal(found) and 0 <= found.scale <= wanted.scale and wanted.has_room(found.precision - found.scale)
+        )
+    if wanted == BIGINT:
+        return 0 < signed_bits <= 64
+    if wanted == DOUBLE:
+        return of.is_floating(found) or (of.is_integer(found) and found.bit_width < 64)
+    if wanted == BINARY:
+        return is_binary(found)
+    if wanted == TIMESTAMP:
+        return of.is_timestamp(found) and found.unit in ("s", "ms", "us") and found.tz in ("UTC", "Etc/UTC", "+00:00")
+    return any(getattr(of, test)(found) for test in _TESTS.get(wanted, ()) if hasattr(of, test))
+
+
+def _first(found: Iterable[str | None]) -> str | None:
+    return next((one for one in found if one), None)

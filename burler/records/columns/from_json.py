@@ -4,7 +4,7 @@ Two cuts. The quick one lets the decoder read the values of the plain types; it 
 block has the type that its column says. Else the fields are cut out as source texts, and each column decides for itself
 what it makes of them: a column at a time where that is surely exact, else value by value.
 
-``burler.records.columns.exact.converter`` says what each value becomes. The quick ways here answer only where
+``burler.records.columns.converters.converter`` says what each value becomes. The quick ways here answer only where
 they give the same; whatever they are not sure of goes through the converter, that column alone.
 """
 
@@ -26,10 +26,8 @@ from burler.errors import BatchError
 from burler.formats.jsonl import line_cuts
 from burler.log_settings import log_settings, near, value
 from burler.records.arrow.kernels import Tries, Unsure, read_days, read_moments
-from burler.records.columns.arrow import arrow_schema, arrow_type
-from burler.records.columns.exact import Convert, Misfit, Path, Report, converter, half_pair
+from burler.records.columns.converters import Convert, Misfit, Path, Report, converter, half_pair
 from burler.records.columns.from_rows import Kinds, Make, StructFields, Values, lists, maps, plain, structs
-from burler.records.columns.nodes import record_type
 from burler.records.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -45,6 +43,9 @@ from burler.records.columns.types import (
     MapOf,
     Scalar,
     StructOf,
+    arrow_schema,
+    arrow_type,
+    record_type,
 )
 
 Raws = list[Any]

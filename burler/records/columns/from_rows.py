@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from burler.records.arrow.kernels import Tries, Unsure, offsets
 from burler.records.shape import constraints
-from burler.records.shape.fixes import column, fixed_times, is_times, value_of
+from burler.records.shape.leaves import column, fixed_times, is_times, value_of
 from burler.records.shape.values import types_of
 from burler.singer.bookmark_values import KeyValues
 

@@ -16,7 +16,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw
 
-from burler.records.columns.nodes import NoColumn, branch_type, branches_of, type_names
 from burler.records.columns.types import (
     BIGINT,
     BINARY,
@@ -30,7 +29,11 @@ from burler.records.columns.types import (
     FieldType,
     ListOf,
     MapOf,
+    NoColumn,
     StructOf,
+    branch_type,
+    branches_of,
+    type_names,
 )
 from burler.times import CLOCK, DAY
 

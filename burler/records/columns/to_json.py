@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from burler.errors import BatchError
 from burler.records.arrow import kernels, walk
 from burler.records.arrow.kernels import Parts, Unsure, bytes_of, join, quoted
-from burler.records.arrow.values import column_values
+from burler.records.arrow.to_rows import column_values
 from burler.records.arrow.walk import (
     Field,
     Leaf,
@@ -35,7 +35,7 @@ from burler.records.arrow.walk import (
     is_text,
     settled_type,
 )
-from burler.records.columns.nodes import SchemaNode
+from burler.records.columns.types import SchemaNode
 
 _LARGE = 1 << 30
 _NUMBERS = ("integer", "number")

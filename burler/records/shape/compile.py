@@ -1,7 +1,7 @@
 """The fast path: a JSON Schema as a msgspec type, a page converted (or decoded from bytes) in C.
 
 Where msgspec has no form for a node, or takes what burler writes otherwise, the node alone becomes a *leaf*:
-msgspec lets its values through, and they are looked at a column at a time (``fixes``) or one by one.
+msgspec lets its values through, and they are looked at a column at a time (``leaves``) or one by one.
 What a stream's rows show is learned: a field whose values msgspec refuses becomes a leaf, an object in which
 unknown fields turn up is counted from then on. So a stream whose numbers come as text pays for that field only.
 """
@@ -20,10 +20,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from burler.pages import JsonPage, form_of
-from burler.records.shape import constraints, fixes
+from burler.records.shape import constraints, leaves
 from burler.records.shape.bad_rows import Rules
 from burler.records.shape.exact import tuple_parts
-from burler.records.shape.fixes import Fix, Leaf, column
+from burler.records.shape.leaves import Fix, Leaf, column
 from burler.records.shape.unknown import Unknown
 from burler.records.shape.values import ANYTHING, ARRAYS, DROPPED, MISSING, Misfit, Template, check_name, types_of
 
@@ -481,9 +481,9 @@ class _Compiler:
 
     def _field(self, schema: Any, name: str, node: ObjectNode, path: Template, place: str) -> Any:
         self._fields[_INDEX.sub("[]", place)] = path
-        if fixes.is_times(schema):
+        if leaves.is_times(schema):
             return self._times(schema, node, path)
-        if fixes.is_times_list(schema):
+        if leaves.is_times_list(schema):
             return self._lists_of_times(schema, node, path)
         if not self._is_learned(path):
             before = dict(self._fields), dict(self._nodes)
@@ -502,29 +502,29 @@ class _Compiler:
 
     def _leaf(self, schema: Any, node: ObjectNode, path: Template) -> Any:
         attribute = node.attributes[path[-1] or ""]
-        check = fixes.check_of(schema, self._rules)
+        check = leaves.check_of(schema, self._rules)
         kind: Any
         if self._raw:
-            if check is not None and fixes.is_plain_text(schema) and not self._is_learned(path):
+            if check is not None and leaves.is_plain_text(schema) and not self._is_learned(path):
                 kind = str | None if "null" in types_of(schema) else str
-                fix: Fix | None = fixes.unchanged_if(check)
+                fix: Fix | None = leaves.unchanged_if(check)
             else:
-                kind, fix = fixes.kind_and_fix(schema, check, self._rules.hold)
+                kind, fix = leaves.kind_and_fix(schema, check, self._rules.hold)
             node.leaves.append(Leaf(attribute, path, schema, fix, _ABSENT))
             return kind
-        quick = fixes.quick_types(schema, self._rules)
-        fix = fixes.unchanged_if(check) if check is not None else None
+        quick = leaves.quick_types(schema, self._rules)
+        fix = leaves.unchanged_if(check) if check is not None else None
         node.leaves.append(Leaf(attribute, path, schema, fix, quick))
         return Any
 
     def _times(self, schema: Any, node: ObjectNode, path: Template) -> Any:
         """A date-time: text that is mostly in its final form already."""
         leaf = Leaf(node.attributes[path[-1] or ""], path, schema, None, _ABSENT)
-        leaf.fix = fixes.times_fix(leaf, nullable=fixes.takes_null(schema))
-        return self._text_leaf(leaf, node, str | None if fixes.takes_null(schema) else str)
+        leaf.fix = leaves.times_fix(leaf, nullable=leaves.takes_null(schema))
+        return self._text_leaf(leaf, node, str | None if leaves.takes_null(schema) else str)
 
     def _lists_of_times(self, schema: Any, node: ObjectNode, path: Template) -> Any:
-        leaf = Leaf(node.attributes[path[-1] or ""], path, schema, fixes.lists_of_times, _ABSENT)
+        leaf = Leaf(node.attributes[path[-1] or ""], path, schema, leaves.lists_of_times, _ABSENT)
         return self._text_leaf(leaf, node, list[str] | None if "null" in types_of(schema) else list[str])
 
     def _text_leaf(self, leaf: Leaf, node: ObjectNode, kind: Any) -> Any:

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from burler.records.columns.nodes import type_names
+from burler.records.columns.types import type_names
 from burler.records.shape.compile import Compiled, ObjectNode
-from burler.records.shape.fixes import Leaf, column, finite
+from burler.records.shape.leaves import Leaf, column, finite
 from burler.records.shape.values import DROPPED
 
 _INT64 = (-(2**63), 2**63 - 1)

@@ -21,8 +21,8 @@ from burler.pages import JsonPage
 from burler.records.shape.bad_rows import DEFAULT_RULES, BadRows, Rules
 from burler.records.shape.compile import Compiled, FastPath, count_unknown, is_name, ordered, repair
 from burler.records.shape.exact import Exact
-from burler.records.shape.fixes import Leaf, plain, value_of
 from burler.records.shape.form import shaping_form, with_required
+from burler.records.shape.leaves import Leaf, plain, value_of
 from burler.records.shape.proof import Vouch, Voucher, voucher
 from burler.records.shape.unknown import Unknown
 from burler.records.shape.values import DROPPED, Misfit

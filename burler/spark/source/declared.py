@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import BurlerError, CatalogError
-from burler.records.columns import nodes
+from burler.records.columns import types
 from burler.records.columns.types import JSON, StructOf
 from burler.spark.types import arrow_schema, record_type, spark_schema
 
@@ -54,7 +54,7 @@ class Declared:
     def is_plain(self) -> bool:
         """Whether batch files have these very columns. They differ where a value may be anything: a batch file then
         holds JSON of text, too, and a table holds the text itself."""
-        return nodes.record_type(self.schema, stream=self.stream, open_as=JSON) == self.record
+        return types.record_type(self.schema, stream=self.stream, open_as=JSON) == self.record
 
     @cached_property
     def column_names(self) -> tuple[str, ...]:

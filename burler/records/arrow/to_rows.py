@@ -12,10 +12,50 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.records.arrow.json_text import JSON_TEXT, values_of
-from burler.records.arrow.kernels import PER_SECOND
+from burler.pages import BROKEN, decoded
+from burler.records.arrow.kernels import PER_SECOND, bytes_of, join
 
 _OWN_VALUES = ("arrow.uuid", "arrow.bool8")  # extension types whose values pyarrow gives as Python's own
+
+
+class _JsonText(pa.ExtensionType):  # type: ignore[misc]
+    """Strings, each a JSON text without white space around it."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.string(), "burler.json")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> _JsonText:
+        return cls()
+
+    def __arrow_ext_scalar_class__(self) -> type[pa.ExtensionScalar]:
+        return _JsonValue
+
+
+class _JsonValue(pa.ExtensionScalar):  # type: ignore[misc]
+    def as_py(self, **_options: Any) -> Any:
+        """The value, not its text: of ``to_pylist`` a tap's author yields rows."""
+        return None if self.value is None else decoded(self.value.as_py().encode())
+
+
+JSON_TEXT = _JsonText()
+
+
+def _json_values(array: Any) -> list[Any]:
+    """The values of JSON in a column, numbers with a fraction as Decimals.
+
+    Raises:
+        ValueError: Python has no form for one.
+    """
+    texts = bytes_of(join([array.storage, ","], len(array)))
+    try:
+        values: list[Any] = decoded(b"[" + bytes(texts[:-1]) + b"]")
+    except BROKEN as error:
+        raise ValueError(f"JSON in a column can't be read: {error}") from None
+    return values
 
 
 def batch_to_rows(batch: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
@@ -52,7 +92,7 @@ def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     if isinstance(kind, pa.BaseExtensionType):
         if getattr(kind, "extension_name", "") in _OWN_VALUES:
             return list(column.to_pylist())
-        return values_of(column) if kind == JSON_TEXT else column_values(column.storage)
+        return _json_values(column) if kind == JSON_TEXT else column_values(column.storage)
     if pa.types.is_dictionary(kind):
         if len(column.dictionary) > len(column):  # of a slice, say: most of it is of no use here
             return column_values(column.dictionary.take(column.indices))

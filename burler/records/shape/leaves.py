@@ -1,4 +1,5 @@
-"""Columns: whether the values of one field, a page of them, may go out as they are, in a few passes in C.
+"""Leaves, the fields that are looked at beside msgspec: whether the values of one, a page of them, may go out as they
+are, in a few passes in C.
 
 A check says yes only where the exact path would give every value back unchanged. No is no verdict: then each
 value is looked at on its own.
@@ -395,7 +396,7 @@ def kind_and_fix(schema: Any, check: Check | None, held: Callable[[Mapping[str, 
     """The msgspec type of a leaf, and its fix.
 
     Args:
-        check: of the values as Python has them (``fixes.check_of``).
+        check: of the values as Python has them (``check_of``).
         held: whether a node says more than types.
     """
     if isinstance(schema, Mapping) and not held(schema):
