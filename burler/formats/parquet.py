@@ -135,9 +135,7 @@ def _repeating(table: pa.Table) -> list[str] | bool:
     found = [
         path
         for path, array in _sampled(table)
-        if not pa.types.is_boolean(array.type)
-        and not _is_huge(array)
-        and pc.count_distinct(array).as_py() * _REPEATS <= len(array)
+        if not pa.types.is_boolean(array.type) and not _is_huge(array) and len(array.unique()) * _REPEATS <= len(array)
     ]
     return found or False
 
