@@ -10,8 +10,11 @@ import gc
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
+import time
 import zlib
 from pathlib import Path
 
@@ -174,12 +177,36 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_collection(session):
     """18,000 tests are objects that stay: the garbage collector, which would look at all of them again and again, here
     and while they run, leaves them out."""
+    first, collected = getattr(session.config, "workerinput", {}).get(_COLLECTED, (True, None))
+    deadline = time.monotonic() + 300
+    while not first and not Path(collected).exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
     gc.disable()
     try:
         return (yield)
     finally:
         gc.enable()
         gc.freeze()
+        if first and collected is not None:
+            Path(collected).touch()
+
+
+_COLLECTED = "burler_collected"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """In a fresh clone the first process compiles the tests, and what they import; the others wait for that, where each
+    would do all of it for itself at the same time: 18 s of 26."""
+    config = node.config
+    if sys.dont_write_bytecode or any(Path(__file__).parent.glob("engine/__pycache__/*")):
+        return
+    folder = getattr(config, _COLLECTED, None)
+    if folder is None:
+        folder = tempfile.mkdtemp(prefix="burler-collected-")
+        setattr(config, _COLLECTED, folder)
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    node.workerinput[_COLLECTED] = (node.gateway.id == "gw0", f"{folder}/done")
 
 
 def pytest_collection_modifyitems(config, items):
