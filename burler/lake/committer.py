@@ -3,13 +3,16 @@
 A run writes a schema version of a stream in these steps. Each is safe whatever other writers do, and wherever this one
 is paused or killed between two of them:
 
-1. ``take``: the lock (``burler.lake.locks``), so that writers take turns; then the claim (``burler.lake.manifest``),
-   which ends every earlier one; then the lock is read once more. Where another writer has the lock, what is open is
-   committed first, all other locks are given back, and only then ``wait``: so no two writers wait for each other.
-2. Data files are made under names that were free (``burler.lake.rolling``). No manifest names them.
-3. ``commit``: they enter the manifest, if the claim stands. Who was taken over gets ``LockLost``.
-4. A STATE that covers them goes out, after it is in the lake itself (``burler.lake.state``).
-5. ``release``, at the end of the run; under ``tail`` after each commit.
+1. **Lock** (``take``, ``burler.lake.locks``): writers take turns. Where another one has the lock, what is open is
+   committed first, all other locks are given back, and only then is it waited for (``wait``): so two writers never wait
+   for each other.
+2. **Claim** (``take``, ``burler.lake.manifest``): the manifest names this writer, with an epoch that is one higher each
+   time, and every earlier claim ends. Then the lock is read once more.
+3. **Files** are made under names that were free (``burler.lake.rolling``). No manifest names them.
+4. **Commit** (``commit``): they enter the manifest in one step, if the claim stands. Who was taken over gets
+   ``LockLost``.
+5. **STATE**: one that covers them goes out, once it is in the lake itself (``burler.lake.state``).
+6. **Release** (``end``): the lock goes at the end of the run; under ``tail`` after each commit.
 
 Beside the data it keeps up the tap's catalog and its status in ``singerlake.json``, on which nothing rests.
 """

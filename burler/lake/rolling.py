@@ -147,7 +147,6 @@ class RollingFiles(OpenFiles[OpenFile]):
         self,
         store: Store,
         tap_id: str,
-        *,
         clock: Clock,
         settings: RollSettings,
         compression: str | None,

@@ -40,7 +40,24 @@ __all__ = ["Clock", "LakeWriter", "PartWriter", "RollSettings"]
 
 
 class RowWriter(ABC):
-    """Takes the messages of one tap in sequence, from one thread or several."""
+    """Takes the messages of one tap in sequence, from one thread or several, into open files.
+
+    What has to be done before a file is begun, and what becomes of one that was ended, ``_file`` and ``_end`` say.
+    """
+
+    def __init__(self, files: RollingFiles) -> None:
+        self._files, self._lock = files, threading.RLock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._finish()
+        else:
+            self.abort()
 
     def take(self, message: Message) -> None:
         """A message by its kind; one that says nothing of rows is passed over.
@@ -73,7 +90,6 @@ class RowWriter(ABC):
         """One complete RECORD line, ended by a line end, whose ``time_extracted`` is in burler's one form."""
         self.page(stream, line, 1, [times.format_time(time_extracted)], version)
 
-    @abstractmethod
     def page(
         self,
         stream: str,
@@ -93,33 +109,49 @@ class RowWriter(ABC):
             MessageError: no SCHEMA came before. LockLost, StorageError: see ``LakeWriter``.
             LockTimeout: another writer had the stream's lock for too long. WaitStopped: told to stop meanwhile.
         """
+        with self._working():
+            self._files.place += 1
+            page = PageLines(lines, count, times, version, vouched)
+            while page.left:
+                self._end(self._files.add(self._file(stream), page))
 
-    @abstractmethod
     def activate_version(self, message: ActivateVersion) -> None:
         """ACTIVATE_VERSION, kept at its place among the records."""
+        with self._working():
+            self._files.place += 1
+            self._file(message.stream).add_activate_version(to_line(message), message.version)
 
-    @abstractmethod
-    def close(self) -> object:
-        """The end: all files are ended; afterwards the writer takes nothing more."""
+    def tick(self) -> None:
+        """End the files that are old enough. For a timer, or whoever waits for input."""
+        with self._working():
+            self._end(self._files.old())
+
+    @property
+    def next_due_seconds(self) -> float | None:
+        """Seconds until the oldest open file is due by age; None when no file is open."""
+        return self._files.next_due_seconds
 
     @abstractmethod
     def abort(self) -> None:
         """The end after an error: drop what is not published."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._finish()
-        else:
-            self.abort()
-
+    @abstractmethod
     def _finish(self) -> None:
         """The end of a ``with`` that went well."""
-        self.close()
+
+    @contextlib.contextmanager
+    def _working(self) -> Iterator[None]:
+        """One call at a time."""
+        with self._lock:
+            yield
+
+    @abstractmethod
+    def _file(self, stream: str) -> OpenFile:
+        """The open file of a stream, begun if there is none that will do."""
+
+    @abstractmethod
+    def _end(self, files: Sequence[OpenFile]) -> None:
+        """End files."""
 
 
 class LakeWriter(RowWriter):
@@ -161,6 +193,7 @@ class LakeWriter(RowWriter):
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
         clock, settings = clock or Clock(), settings or RollSettings()
+        super().__init__(RollingFiles(store, tap_id, clock, settings, compression, compression_level))
         self._committer = Committer(
             store,
             tap_id,
@@ -172,12 +205,7 @@ class LakeWriter(RowWriter):
             should_stop=should_stop,
             most_locks=settings.max_open_files,  # a lock takes as much of the process and of the store as a file
         )
-        self._files = RollingFiles(
-            store, tap_id, clock=clock, settings=settings, compression=compression, compression_level=compression_level
-        )
-        self._emit_state, self._held = emit_state, HeldStates()
-        self._lock = threading.RLock()
-        self._dead = False
+        self._emit_state, self._held, self._dead = emit_state, HeldStates(), False
         self.committed: dict[str, Tally] = self._committer.committed
 
     def schema(self, message: Schema) -> None:
@@ -191,29 +219,6 @@ class LakeWriter(RowWriter):
             self._files.use(schema)
             self._committer.note(schema)
 
-    def page(
-        self,
-        stream: str,
-        lines: bytes | bytearray,
-        count: int,
-        times: Sequence[str],
-        version: int | None = None,
-        *,
-        vouched: Vouched | None = None,
-    ) -> None:
-        """See ``RowWriter.page``."""
-        with self._working():
-            self._files.place += 1
-            page = PageLines(lines, count, times, version, vouched)
-            while page.left:
-                self._end(self._files.add(self._file(stream), page))
-
-    def activate_version(self, message: ActivateVersion) -> None:
-        """See ``RowWriter.activate_version``."""
-        with self._working():
-            self._files.place += 1
-            self._file(message.stream).add_activate_version(to_line(message), message.version)
-
     def state(self, message: State) -> None:
         """A STATE: goes out at once if all data before it is committed, else when it is; newest only."""
         with self._working():
@@ -224,8 +229,7 @@ class LakeWriter(RowWriter):
     def tick(self) -> None:
         """End the files that are old enough. For a timer, or whoever waits for input; nothing happens after the end."""
         if not self._dead:
-            with self._working():
-                self._end(self._files.old())
+            super().tick()
 
     def flush(self) -> None:
         """End and commit every open file, make known the schemas without data, let the newest STATE go."""
@@ -251,10 +255,8 @@ class LakeWriter(RowWriter):
                 self._dead = True
                 self._committer.end(failed=True)
 
-    @property
-    def next_due_seconds(self) -> float | None:
-        """Seconds until the oldest open file is due by age; None when no file is open."""
-        return self._files.next_due_seconds
+    def _finish(self) -> None:
+        self.close()
 
     @contextlib.contextmanager
     def _working(self) -> Iterator[None]:
@@ -323,17 +325,10 @@ class PartWriter(RowWriter):
         compression: str | None = "gz",
         compression_level: int = 1,
     ) -> None:
-        self._store, self._tap_id = store, tap_id
-        self._files = RollingFiles(
-            store,
-            tap_id,
-            clock=clock or Clock(),
-            settings=settings or RollSettings(),
-            compression=compression,
-            compression_level=compression_level,
+        super().__init__(
+            RollingFiles(store, tap_id, clock or Clock(), settings or RollSettings(), compression, compression_level)
         )
-        self._lock = threading.RLock()
-        self._encoding = ""
+        self._store, self._tap_id, self._encoding = store, tap_id, ""
         self._done: list[WrittenFile] = []
         self._taken: dict[Key, frozenset[str]] = {}
 
@@ -346,32 +341,6 @@ class PartWriter(RowWriter):
             self._encoding = self._encoding or catalogue.encoding_of(self._store)
             self._end(self._files.of(message.stream))
             self._files.use(SchemaVersion(message, line, schema_hash(line, self._encoding)))
-
-    def page(
-        self,
-        stream: str,
-        lines: bytes | bytearray,
-        count: int,
-        times: Sequence[str],
-        version: int | None = None,
-        *,
-        vouched: Vouched | None = None,
-    ) -> None:
-        """See ``RowWriter.page``."""
-        with self._lock:
-            page = PageLines(lines, count, times, version, vouched)
-            while page.left:
-                self._end(self._files.add(self._file(stream), page))
-
-    def activate_version(self, message: ActivateVersion) -> None:
-        """See ``RowWriter.activate_version``."""
-        with self._lock:
-            self._file(message.stream).add_activate_version(to_line(message), message.version)
-
-    def tick(self) -> None:
-        """End the files that are old enough. For a timer, or whoever waits for input."""
-        with self._lock:
-            self._end(self._files.old())
 
     def drain(self) -> list[WrittenFile]:
         """Files that are done and were not handed out yet: for a driver that commits as it goes."""
@@ -388,11 +357,6 @@ class PartWriter(RowWriter):
         """Drop what is not published."""
         with self._lock:
             self._files.discard()
-
-    @property
-    def next_due_seconds(self) -> float | None:
-        """Seconds until the oldest open file is due by age; None when no file is open."""
-        return self._files.next_due_seconds
 
     def _finish(self) -> None:
         with self._lock:
@@ -415,4 +379,5 @@ class PartWriter(RowWriter):
         return file
 
     def _end(self, files: Sequence[OpenFile]) -> None:
-        self._done += [self._files.end(file) for file in files]
+        for file in files:
+            self._done.append(self._files.end(file))
