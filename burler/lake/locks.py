@@ -28,8 +28,9 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -74,51 +75,33 @@ class WaitStopped(BurlerError):
     """The wait for a lock ended because the run is to end. Nothing is broken: what came before can be committed."""
 
 
-@dataclass(frozen=True, slots=True)
-class LockFile:
+class LockFile(msgspec.Struct, frozen=True, rename={"writer_id": "writer-id", "ttl_ms": "ttl-ms"}):
     """What a lock says of its holder.
 
     ``acquired`` and ``updated`` are RFC 3339 by the holder's clock: for people, nothing compares them. ``ttl_ms``: how
-    long the holder may leave it unchanged; None where it does not say. ``machine``: see the module.
+    long the holder may leave it unchanged; None where it does not say. ``machine``: see the module. ``refreshed``: an
+    earlier name of ``updated`` in the Singerlake text.
     """
 
-    writer_id: str
+    writer_id: str = "unknown (the file names nobody)"
     acquired: str = ""
     updated: str = ""
-    epoch: int = 0
-    ttl_ms: int | None = None
-    machine: str | None = None
-
-    def to_bytes(self) -> bytes:
-        """As it stands in the store."""
-        wire: dict[str, object] = {
-            "writer-id": self.writer_id,
-            "acquired": self.acquired,
-            "updated": self.updated,
-            "epoch": self.epoch,
-            "ttl-ms": self.ttl_ms,
-        }
-        if self.machine is not None:
-            wire["machine"] = self.machine
-        return msgspec.json.encode(wire) + b"\n"
+    epoch: Annotated[int, msgspec.Meta(ge=0)] = 0
+    ttl_ms: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    machine: str | msgspec.UnsetType = msgspec.UNSET
+    refreshed: str | msgspec.UnsetType = msgspec.UNSET
 
     @classmethod
     def from_bytes(cls, data: bytes) -> LockFile:
         """From a store. It never fails: a lock that can't be read is the lock of somebody unknown, and grows stale."""
         try:
-            wire = msgspec.json.decode(data)
+            return msgspec.json.decode(data, type=cls)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            wire = None
-        if not isinstance(wire, dict):
-            return cls("unknown (the file is no JSON object)")
-        return cls(
-            writer_id=_text(wire.get("writer-id")) or "unknown (the file names nobody)",
-            acquired=_text(wire.get("acquired")),
-            updated=_text(wire.get("updated", wire.get("refreshed"))),  # a later edit of the text renamed the key
-            epoch=_whole(wire.get("epoch")) or 0,
-            ttl_ms=_whole(wire.get("ttl-ms")) or None,
-            machine=_text(wire.get("machine")) or None,
-        )
+            return cls("unknown (the file can't be read)")
+
+    def to_bytes(self) -> bytes:
+        """As it stands in the store."""
+        return msgspec.json.encode(self) + b"\n"
 
     def beaten(self, now: dt.datetime, epoch: int) -> LockFile:
         """The same with a newer ``updated``, also where the clock was put back, and the epoch of the claim: no two
@@ -126,7 +109,7 @@ class LockFile:
         text = times.format_time(now)
         if text <= self.updated:
             text = times.format_time(times.moment(self.updated) + _MICROSECOND)
-        return replace(self, updated=text, epoch=epoch)
+        return msgspec.structs.replace(self, updated=text, epoch=epoch)
 
 
 def this_machine() -> str | None:
@@ -135,14 +118,6 @@ def this_machine() -> str | None:
         return _BOOT_ID.read_text("ascii").strip() or None
     except (OSError, UnicodeDecodeError):
         return None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 class StreamLock:
@@ -187,7 +162,7 @@ class StreamLock:
         if self._seen is None:
             return "another writer"
         file = self._seen[1]
-        since, beat = file.acquired or "an unknown time", file.updated or "unknown"
+        since, beat = file.acquired or "an unknown time", file.updated or file.refreshed or "unknown"
         return f"{file.writer_id} (since {since}, last heartbeat {beat})"
 
     def try_once(self) -> bool:
@@ -223,7 +198,7 @@ class StreamLock:
         now = self._clock.monotonic()
         if self._seen is None or self._seen[0] != blob.tag:
             self._seen = (blob.tag, found, now)
-        dead = alive and found.machine is not None and found.machine == this_machine()
+        dead = alive and found.machine == this_machine()
         ttl = self._settings.ttl_seconds if found.ttl_ms is None else found.ttl_ms / 1000
         if not dead and now - self._seen[2] < ttl:
             return False
@@ -233,7 +208,9 @@ class StreamLock:
     def _write(self, write: Callable[[bytes], str], epoch: int, alive: bool) -> bool:
         now = times.format_time(self._clock.now())
         ttl_ms = max(1, round(self._settings.ttl_seconds * 1000))
-        file = LockFile(self._writer_id, now, now, epoch, ttl_ms, this_machine() if alive else None)
+        file = LockFile(
+            self._writer_id, now, now, epoch, ttl_ms, (this_machine() or msgspec.UNSET) if alive else msgspec.UNSET
+        )
         data = file.to_bytes()
         self._written.add(data)
         self._file = file
