@@ -16,7 +16,6 @@ from burler.lake import layout, replaced
 from burler.lake import manifest as doc
 from burler.lake.catalogue import read_singerlake, taps_of
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.lake.store import swap
 from burler.storage.base import Store
 from burler.suggest import did_you_mean
 from burler.words import some
@@ -108,17 +107,12 @@ class StreamFolder:
         Raises:
             LakeError: it is broken, or has gone.
         """
-        where = self.store.locate(self.manifest)
 
-        def changed(data: bytes | None, again: bool) -> bytes | None:
-            if data is None:
-                raise LakeError(f"{where} has gone meanwhile. Make it anew: burler lake rebuild {self.store.url}")
-            document = doc.from_bytes(data, where)
-            if again and mark in document["commit_ids"]:
-                return None
-            return doc.to_bytes(document) if change(document) else None
+        def gone() -> doc.Document:
+            where = self.store.locate(self.manifest)
+            raise LakeError(f"{where} has gone meanwhile. Make it anew: burler lake rebuild {self.store.url}")
 
-        swap(self.store, self.manifest, changed)
+        doc.change_manifest(self.store, self.manifest, change, missing=gone, mark=mark)
 
 
 class Lake:

@@ -36,6 +36,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Self
 
 import msgspec
@@ -184,7 +185,8 @@ def claim(
         mine = Claim(tap_id, stream, hash, writer_id, epoch, document["generation"], names)
         return True
 
-    _swap(store, tap_id, stream, change, clock)
+    path, anew = layout.manifest_path(tap_id, stream), partial(_adopt, store, tap_id, stream)
+    change_manifest(store, path, change, missing=anew, clock=clock)
     assert mine is not None
     return mine
 
@@ -230,7 +232,8 @@ def commit(
         add_files(document, [(name, replace(stats, sequence=done.sequence)) for name, stats in new])
         return True
 
-    _swap(store, mine.tap_id, mine.stream, change, clock, mark=commit_id)
+    path, anew = layout.manifest_path(mine.tap_id, mine.stream), partial(_adopt, store, mine.tap_id, mine.stream)
+    change_manifest(store, path, change, missing=anew, mark=commit_id, clock=clock)
     return done
 
 
@@ -250,7 +253,8 @@ def register(
         add_commit(document, commit_id)
         return True
 
-    _swap(store, tap_id, stream, change, clock, mark=commit_id)
+    path, anew = layout.manifest_path(tap_id, stream), partial(_adopt, store, tap_id, stream)
+    change_manifest(store, path, change, missing=anew, mark=commit_id, clock=clock)
 
 
 def names_taken(store: Store, tap_id: str, stream: str, digest: str) -> frozenset[str]:
@@ -292,28 +296,28 @@ def _fence(store: Store, document: Document, mine: Claim, confirm: Callable[[], 
     )
 
 
-def _swap(
+def change_manifest(
     store: Store,
-    tap_id: str,
-    stream: str,
+    path: str,
     change: Callable[[Document], bool],
-    clock: Clock | None,
     *,
+    missing: Callable[[], Document],
     mark: str | None = None,
+    clock: Clock | None = None,
 ) -> None:
-    """Compare-and-swap of the manifest.
+    """Compare-and-swap of a manifest.
 
     Args:
         change: alters a fresh document, and says whether there is something to write.
+        missing: what is altered where there is none.
         mark: the commit id that ``change`` leaves: tells an own write whose reply was lost.
+
+    Raises:
+        LakeError: it is broken. StorageError: it can't be written.
     """
-    path = layout.manifest_path(tap_id, stream)
 
     def changed(data: bytes | None, again: bool) -> bytes | None:
-        if data is None:
-            document = _adopt(store, tap_id, stream)
-        else:
-            document = from_bytes(data, store.locate(path))
+        document = missing() if data is None else from_bytes(data, store.locate(path))
         if again and mark is not None and mark in document["commit_ids"]:
             return None
         return to_bytes(document) if change(document) else None
