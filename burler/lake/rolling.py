@@ -184,10 +184,14 @@ class RollingFiles(OpenFiles[OpenFile]):
         """The file of a stream, if one is open."""
         return [self._open[stream]] if stream in self._open else []
 
+    def current(self, stream: str) -> OpenFile | None:
+        """The same, unless it is too old for more rows."""
+        file = self._open.get(stream)
+        return None if file is None or self._is_old(file) else file
+
     def in_the_way(self, stream: str) -> list[OpenFile]:
-        """Those to end before rows of a stream come: its own if that is too old; the oldest if there are too many."""
-        own = self.of(stream)
-        return [file for file in own if self._is_old(file)] if own else self.surplus()
+        """Those to end before a file of a stream is begun: the one before, or the oldest where too many are open."""
+        return self.of(stream) or self.surplus()
 
     @property
     def keys(self) -> set[tuple[str, str]]:
@@ -263,10 +267,12 @@ class RollingFiles(OpenFiles[OpenFile]):
         return WrittenFile(self._tap_id, stream, digest, file.schema.line, name, stats)
 
     def _largest(self) -> list[OpenFile]:
-        left, largest = sum(file.stored for file in self._open.values()), list[OpenFile]()
-        if left > self._settings.max_open_bytes:
-            for file in sorted(self._open.values(), key=lambda file: file.stored, reverse=True):
-                if left > self._settings.max_open_bytes:
-                    largest.append(file)
-                    left -= file.stored
+        left = sum(file.stored for file in self._open.values())
+        if left <= self._settings.max_open_bytes:
+            return []
+        largest = []
+        for file in sorted(self._open.values(), key=lambda file: file.stored, reverse=True):
+            if left > self._settings.max_open_bytes:
+                largest.append(file)
+                left -= file.stored
         return largest

@@ -42,7 +42,7 @@ __all__ = ["Clock", "LakeWriter", "PartWriter", "RollSettings"]
 class RowWriter(ABC):
     """Takes the messages of one tap in sequence, from one thread or several, into open files.
 
-    What has to be done before a file is begun, and what becomes of one that was ended, ``_file`` and ``_end`` say.
+    How a file is begun, and what becomes of one that is ended, ``_begin`` and ``_end`` say.
     """
 
     def __init__(self, files: RollingFiles) -> None:
@@ -145,9 +145,13 @@ class RowWriter(ABC):
         with self._lock:
             yield
 
-    @abstractmethod
     def _file(self, stream: str) -> OpenFile:
         """The open file of a stream, begun if there is none that will do."""
+        return self._files.current(stream) or self._begin(stream)
+
+    @abstractmethod
+    def _begin(self, stream: str) -> OpenFile:
+        """Begin a file, and end those that are in its way."""
 
     @abstractmethod
     def _end(self, files: Sequence[OpenFile]) -> None:
@@ -275,18 +279,14 @@ class LakeWriter(RowWriter):
                 self.abort()
                 raise
 
-    def _file(self, stream: str) -> OpenFile:
-        """The open file of a stream: begun, once the schema version is ours, if there is none that will do."""
+    def _begin(self, stream: str) -> OpenFile:
         schema = self._files.schema_of(stream)
         self._end(self._files.in_the_way(stream))
-        file = next(iter(self._files.of(stream)), None)
-        if file is None:
-            lock = self._committer.take(schema.key, needed=self._files.keys)
-            if lock is not None:
-                self._end(self._files.in_order())
-                self._committer.wait(schema.key, lock)
-            file = self._files.begin(schema, self._committer.names_taken(schema.key))
-        return file
+        lock = self._committer.take(schema.key, needed=self._files.keys)
+        if lock is not None:
+            self._end(self._files.in_order())
+            self._committer.wait(schema.key, lock)
+        return self._files.begin(schema, self._committer.names_taken(schema.key))
 
     def _end(self, files: Sequence[OpenFile]) -> None:
         for file in files:
@@ -366,17 +366,13 @@ class PartWriter(RowWriter):
                 self._files.discard()
                 raise
 
-    def _file(self, stream: str) -> OpenFile:
-        """The open file of a stream, begun if there is none that will do. What the manifest said when the first one
-        began decides which names are free: the driver has begun by then."""
+    def _begin(self, stream: str) -> OpenFile:
+        """What the manifest said when the first file began decides which names are free: the driver has begun then."""
         schema = self._files.schema_of(stream)
         self._end(self._files.in_the_way(stream))
-        file = next(iter(self._files.of(stream)), None)
-        if file is None:
-            if schema.key not in self._taken:
-                self._taken[schema.key] = manifest.names_taken(self._store, self._tap_id, *schema.key)
-            file = self._files.begin(schema, self._taken[schema.key])
-        return file
+        if schema.key not in self._taken:
+            self._taken[schema.key] = manifest.names_taken(self._store, self._tap_id, *schema.key)
+        return self._files.begin(schema, self._taken[schema.key])
 
     def _end(self, files: Sequence[OpenFile]) -> None:
         for file in files:
