@@ -84,7 +84,8 @@ class RowWriter(ABC):
     def records(self, page: Records) -> None:
         """A page of complete RECORD lines as burler makes them."""
         extracted = [times.format_time(page.time_extracted)]
-        self.page(page.stream, page.lines, page.count, extracted, page.version, vouched=page.vouched)
+        lines = bytes(page.lines) if isinstance(page.lines, memoryview) else page.lines  # they are cut and searched
+        self.page(page.stream, lines, page.count, extracted, page.version, vouched=page.vouched)
 
     def record_line(self, stream: str, line: bytes, time_extracted: dt.datetime, version: int | None = None) -> None:
         """One complete RECORD line, ended by a line end, whose ``time_extracted`` is in burler's one form."""

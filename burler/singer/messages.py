@@ -83,7 +83,7 @@ class Records:
     """
 
     stream: str
-    lines: bytes | bytearray
+    lines: bytes | bytearray | memoryview
     count: int
     time_extracted: dt.datetime
     version: int | None = None

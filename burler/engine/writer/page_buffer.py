@@ -133,7 +133,7 @@ class PageBuffer(Output):
         self._sink.write(ArrowPage(self._stream, columns, self._moment, self._version))
         self._count(columns.num_rows, columns.nbytes)
 
-    def pass_on(self, lines: bytes, count: int) -> None:
+    def pass_on(self, lines: memoryview, count: int) -> None:
         """Take lines that were made elsewhere."""
         if self.most_bytes == sys.maxsize:
             super().pass_on(lines, count)

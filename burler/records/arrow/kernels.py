@@ -14,7 +14,7 @@ import base64
 import functools
 import itertools
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -66,12 +66,6 @@ def one_text(text: str, *, large: bool = False) -> Any:
     return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(ends), pa.py_buffer(data)])
 
 
-@functools.lru_cache(maxsize=16)
-def one_number(value: int) -> Any:
-    """An integer of 64 bits as a scalar."""
-    return pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(struct.pack("=q", value))])[0]
-
-
 def join(parts: Parts, count: int, *, keep_nulls: bool = False) -> Any:
     """The parts of ``count`` rows as one string array.
 
@@ -84,7 +78,7 @@ def join(parts: Parts, count: int, *, keep_nulls: bool = False) -> Any:
         return pa.repeat(_constant(merged[0] if merged else "", False), count)
     constant = sum(len(part) for part in merged if isinstance(part, str))
     large = any(pa.types.is_large_string(array.type) for array in arrays)
-    large = large or sum(array.nbytes for array in arrays) + 4 * constant * count > _HUGE
+    large = large or sum(len(bytes_of(array)) for array in arrays) + constant * count > _HUGE
     if len(merged) == 1 and not arrays[0].null_count:
         return arrays[0]
     kind = pa.large_string() if large else pa.string()
@@ -130,7 +124,11 @@ def quoted(*parts: Any) -> Parts:
 
 
 def string_parts(array: Any) -> Parts:
-    """Strings, escaped where one needs it."""
+    """Strings, escaped where one needs it. One that all rows have is constant text: each array less is a twentieth of
+    what it takes to join a page."""
+    if not array.null_count and len(array) and array[0] == array[-1] and pc.all(pc.equal(array, array[0])).as_py():
+        array = array[:1]
+        return [join(quoted(escaped(array)), 1)[0].as_py()]
     return quoted(escaped(array))
 
 
@@ -215,9 +213,12 @@ def quoted_cast_parts(array: Any) -> Parts:
 
 def float_parts(array: Any) -> Parts:
     """Floats as the shortest text that reads back equal; halves and singles as the doubles they equal."""
-    array = finite(array)
-    text = array.cast(pa.string())
-    if pc.min(array).as_py() <= 0 and pc.index(text, _constant("-0", False)).as_py() >= 0:
+    doubles = array if array.type == pa.float64() else array.cast(pa.float64())
+    text = doubles.cast(pa.string())
+    data = bytes(bytes_of(text))
+    if b"n" in data:  # nan, inf
+        raise Unsure
+    if b"-" in data and b"-0" in data:
         text = pc.if_else(pc.equal(text, "-0"), "-0.0", text)  # many readers take -0 for an integer and lose the sign
     return [text]
 
@@ -294,17 +295,19 @@ def moments_us(array: Any) -> Any:
 def timestamp_parts(array: Any) -> Parts:
     """Timestamps with a zone in UTC with ``Z``; a fraction of six digits, or nine where six lose some, or none."""
     unit = array.type.unit
-    counts = array.view(pa.int64())
-    per = PER_SECOND[unit]
-    check_bounds(counts, FIRST_DAY * 86_400 * per, (LAST_DAY + 1) * 86_400 * per - 1)
+    moments = array.view(pa.int64()).view(pa.timestamp(unit))
     if unit == "ms":
-        unit, moments = "us", counts.view(pa.timestamp("ms")).cast(pa.timestamp("us"))
-        counts = moments.view(pa.int64())
-    else:
-        moments = counts.view(pa.timestamp(unit))
-    day = moments.cast(pa.date32(), safe=False).cast(pa.string())
-    clock = moments.cast(pa.time32("s") if unit == "s" else pa.time64(unit), safe=False)
-    return quoted(day, "T", _clock(clock, counts, unit), "Z")
+        moments = moments.cast(pa.timestamp("us"))
+    text = moments.cast(pa.string())
+    valid, ends, _ = text.buffers()
+    width, count = len("2024-01-02T03:04:05") + _FRACTION[unit], len(text) - text.null_count
+    written = bytearray(bytes_of(text))
+    # Years beyond 9999 and before 0 are longer.
+    if len(written) != width * count or (b"0" in written[::width] and b"0000-" in written):
+        raise Unsure
+    written[len("2024-01-02") :: width] = b"T" * count
+    text = pa.Array.from_buffers(pa.string(), len(text), [valid, ends, pa.py_buffer(written)], text.null_count)
+    return quoted(_less_zeros(text, unit), "Z")
 
 
 def time_parts(array: Any) -> Parts:
@@ -313,38 +316,21 @@ def time_parts(array: Any) -> Parts:
     counts = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
     check_bounds(counts, 0, 86_400 * PER_SECOND[unit] - 1)
     if unit == "ms":
-        unit, array = "us", array.cast(pa.time64("us"))
-        counts = array.view(pa.int64())
-    return quoted(_clock(array, counts, unit))
+        array = array.cast(pa.time64("us"))
+    return quoted(_less_zeros(array.cast(pa.string()), unit))
 
 
-def _clock(clock: Any, counts: Any, unit: str) -> Any:
-    """``HH:MM:SS`` with as many digits as each value needs. ``counts`` are in ``unit``, of the day or the epoch."""
-    if unit == "s":
-        return clock.cast(pa.string())
-    whole = _multiples(counts, PER_SECOND[unit])
-    if pc.all(whole).as_py():
-        return _seconds(clock)
-    fine = clock.cast(pa.string())
-    if unit == "ns":
-        fine = _either(
-            _multiples(counts, 1000), lambda: clock.cast(pa.time64("us"), safe=False).cast(pa.string()), fine
-        )
-    return _either(whole, lambda: _seconds(clock), fine)
+_FRACTION = {"s": 0, "ms": 7, "us": 7, "ns": 10}  # of a second, as it is written, with its point
 
 
-def _seconds(clock: Any) -> Any:
-    return clock.cast(pa.time32("s"), safe=False).cast(pa.string())
-
-
-def _either(mask: Any, coarse: Callable[[], Any], fine: Any) -> Any:
-    """The coarse text where the mask says so."""
-    return pc.if_else(mask, coarse(), fine) if pc.any(mask).as_py() else fine
-
-
-def _multiples(counts: Any, of: int) -> Any:
-    step = one_number(of)
-    return pc.equal(pc.multiply(pc.divide(counts, step), step), counts)
+def _less_zeros(text: Any, unit: str) -> Any:
+    """Without those digits of a second that say nothing."""
+    for zeros in {"s": (), "ns": ("000", ".000000")}.get(unit, (".000000",)):
+        ending = pc.ends_with(text, zeros)
+        if pc.any(ending).as_py():
+            shorter = pc.binary_slice(text.view(pa.binary()), 0, -len(zeros)).view(pa.string())
+            text = pc.if_else(ending, shorter, text)
+    return text
 
 
 def check_bounds(counts: Any, least: int, most: int) -> None:

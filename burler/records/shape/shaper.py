@@ -96,7 +96,7 @@ class Output:
     def flush(self) -> None:
         """Hand on what is in the buffer, where somebody takes it."""
 
-    def pass_on(self, lines: bytes, count: int) -> None:
+    def pass_on(self, lines: memoryview, count: int) -> None:
         """Take lines that were made elsewhere."""
         self.vouched = None
         self.buffer += lines
