@@ -113,6 +113,13 @@ RATES = (
         _KEYED_PEERS,
     ),
     RateRow(
+        "tail",
+        "single rows of a tail function, the same key and strategy",
+        Case(BURLER, "tail"),
+        _FLOOR,
+        (Bar(_KEYED, 0.5, "0.5 x a sync function's"),),
+    ),
+    RateRow(
         "patterns",
         "dicts in pages, with a `pattern` for four of the texts",
         Case(BURLER, "patterns"),

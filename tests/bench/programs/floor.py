@@ -77,6 +77,7 @@ WORKS = {
     "patterns": dict_pages,
     "rows": dict_pages,
     "keyed": dict_pages,
+    "tail": dict_pages,
     "bytes": byte_pages,
     "arrow": arrow_pages,
     "big": big_pages,

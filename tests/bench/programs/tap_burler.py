@@ -5,6 +5,8 @@ Run as: tap_burler.py VARIANT WORK ROWS (VARIANT is not looked at).
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +23,20 @@ def make_tap(work: str, count: int) -> burler.Tap:
     """A tap with one stream, whose function yields ``count`` rows in one of the forms a tap may use."""
     tap = burler.tap("tap-std")
     options: dict[str, Any] = {"key_properties": "id", "schema": standard.SCHEMA}
-    if work == "keyed":
+    if work in ("keyed", "tail"):
         options |= {"replication_key": "ts", "bookmark_strategy": "every_n(1000)", "order": "asc"}
     if work == "patterns":
         options["schema"] = standard.PATTERNS
     given = SOURCES[work](count)
+
+    if work == "tail":
+
+        @tap.tail(standard.STREAM, **options)
+        def pushed() -> Iterator[Any]:
+            yield from given()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        return tap
 
     @tap.sync(standard.STREAM, **options)
     def std() -> Iterator[Any]:
@@ -40,6 +51,7 @@ SOURCES: dict[str, Callable[[int], Callable[[], Any]]] = {
     "rows": lambda count: lambda: standard.rows(count),
     "patterns": lambda count: lambda: standard.pages(count),
     "keyed": lambda count: lambda: standard.rows(count),
+    "tail": lambda count: lambda: standard.rows(count),
     "big": lambda count: lambda: standard.big_rows(count),
     "bytes": lambda count: (lambda prepared: lambda: prepared)(standard.json_pages(count)),
     "arrow": lambda count: (lambda prepared: lambda: prepared)(standard.tables(count)),
@@ -48,4 +60,4 @@ SOURCES: dict[str, Callable[[int], Callable[[], Any]]] = {
 if __name__ == "__main__":
     tap = make_tap(sys.argv[2], int(sys.argv[3]))
     with clock.measured("burler", "msgspec"):
-        tap.cli([])
+        tap.cli(["--tail"] if sys.argv[2] == "tail" else [])
