@@ -13,8 +13,8 @@ from typing import Any
 
 from burler.clock import Clock
 from burler.errors import LakeError, UsageError
-from burler.lake import layout
-from burler.lake.hashing import CANONICAL_FORM, ENCODINGS, is_base85_hash, is_schema_hash
+from burler.lake import hashing, layout
+from burler.lake.hashing import CANONICAL_FORM, ENCODINGS
 from burler.lake.store import Document, change_json, parse_json
 from burler.singer.messages import Schema
 from burler.storage.base import Store
@@ -136,8 +136,8 @@ def encoding_seen(store: Store) -> str:
     for tap in store.folders(layout.ROOT):
         for stream in store.folders(f"{layout.ROOT}/{tap}"):
             for folder in store.folders(f"{layout.ROOT}/{tap}/{stream}"):
-                if is_schema_hash(folder) or is_base85_hash(folder):
-                    return ENCODINGS[0] if is_schema_hash(folder) else ENCODINGS[1]
+                if encoding := hashing.hash_encoding(folder):
+                    return encoding
     return ENCODINGS[0]
 
 

@@ -50,29 +50,26 @@ def schema_line(message: Schema) -> bytes:
 
 def schema_hash(line: bytes, encoding: str = "base58") -> str:
     """Folder name of a schema version: the line's Fingerprint64 in base58, 11 characters, or in ``base85``, 10."""
-    return base85_alias(line) if encoding == "base85" else base58(fingerprint64(line))
-
-
-def base85_alias(line: bytes) -> str:
-    """The same 64 bits as the Singerlake text spells them: base85 (RFC 1924), big-endian, 10 characters."""
-    return _base85(fingerprint64(line))
+    in_base58, in_base85 = spellings(line)
+    return in_base85 if encoding == "base85" else in_base58
 
 
 def spellings(line: bytes) -> tuple[str, str]:
-    """The hash of a line in both spellings: base58 and base85."""
+    """The hash of a line in base58, and the same 64 bits as the Singerlake text spells them: base85 (RFC 1924),
+    big-endian, 10 characters."""
     number = fingerprint64(line)
-    return base58(number), _base85(number)
+    return _base58(number), _base85(number)
 
 
 def other_spelling(text: str) -> str | None:
     """The same hash as the other encoding spells it; None if ``text`` is no hash in either."""
-    if is_schema_hash(text):
+    if hash_encoding(text) == "base58":
         number = 0
         for character in text:
             number = number * 58 + _BASE58.index(character)
         return _base85(number) if number < 2**64 else None
     bits = _bits_of_base85(text)
-    return None if bits is None else base58(int.from_bytes(bits, "big"))
+    return None if bits is None else _base58(int.from_bytes(bits, "big"))
 
 
 def _base85(number: int) -> str:
@@ -88,7 +85,7 @@ def _bits_of_base85(text: str) -> bytes | None:
         return None
 
 
-def base58(number: int) -> str:
+def _base58(number: int) -> str:
     """A 64-bit unsigned integer in the Bitcoin alphabet, padded with ``1`` to 11 characters."""
     text = ""
     while number:
@@ -97,35 +94,34 @@ def base58(number: int) -> str:
     return text.rjust(HASH_LENGTH, _BASE58[0])
 
 
-def is_schema_hash(text: str) -> bool:
-    """Whether ``text`` can be a base58 folder name (readers take any folder name as it is)."""
-    return len(text) == HASH_LENGTH and all(character in _BASE58 for character in text)
-
-
-def is_base85_hash(text: str) -> bool:
-    """Whether ``text`` must be a base85 folder name: it has a mark, as 24 of 25 have. A plain word may be anything."""
-    return _bits_of_base85(text) is not None and not text.isalnum()
+def hash_encoding(folder: str) -> str | None:
+    """How a folder's name spells a hash, as far as it must be one: base85 has a mark, as 24 of 25 have; a plain word
+    may be anything. None: the name is opaque (readers take any folder name as it is)."""
+    if len(folder) == HASH_LENGTH and all(character in _BASE58 for character in folder):
+        return "base58"
+    return "base85" if _bits_of_base85(folder) is not None and not folder.isalnum() else None
 
 
 def folder_mismatch(folder: str, line: bytes) -> str | None:
     """What a folder should be called where its name is a hash, and not that of ``line``; None where all is well, or
     where the name is opaque: of another writer's own rules."""
-    base58_text, base85_text = spellings(line)
-    if is_schema_hash(folder):
-        return None if folder == base58_text or folder == python_singerlake_hash(line) else base58_text
-    if is_base85_hash(folder):
-        return None if folder == base85_text else base85_text
-    return None
+    encoding = hash_encoding(folder)
+    if encoding is None:
+        return None
+    wanted = schema_hash(line, encoding)
+    if folder == wanted or (encoding == "base58" and folder == _python_singerlake_hash(line)):
+        return None
+    return wanted
 
 
-def python_singerlake_hash(line: bytes) -> str | None:
+def _python_singerlake_hash(line: bytes) -> str | None:
     """The folder that python-singerlake gives a SCHEMA message: its own text of it, the hash's bytes the other way
     round. Its names may be shorter than 11 characters: those are opaque anyway."""
     try:
         text = json.dumps(json.loads(line), sort_keys=True)
     except (ValueError, RecursionError):
         return None
-    return base58(int.from_bytes(fingerprint64(text.encode()).to_bytes(8, "little"), "big"))
+    return _base58(int.from_bytes(fingerprint64(text.encode()).to_bytes(8, "little"), "big"))
 
 
 def canonical_bytes(value: Any) -> bytes:

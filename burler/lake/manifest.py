@@ -45,7 +45,7 @@ from burler.clock import Clock
 from burler.errors import LakeError, LockLost
 from burler.lake import layout, replaced
 from burler.lake.datafile import measure
-from burler.lake.hashing import base85_alias, schema_hash, spellings
+from burler.lake.hashing import spellings
 from burler.lake.snapshot import DataFile, FileStats, Snapshot, all_stats
 from burler.lake.store import swap
 from burler.singer.messages import Schema
@@ -452,14 +452,15 @@ def add_schema(document: Document, line: bytes, *, digest: str | None = None) ->
 
     ``digest`` is the folder's name where another writer chose it by other rules.
     """
-    digest = digest or schema_hash(line)
+    base58, base85 = spellings(line)
+    digest = digest or base58
     versions: dict[str, str] = document["versions"]
     if digest not in versions:
         numbers = [int(text[1:]) for text in versions.values() if text[:1] == "v" and text[1:].isdecimal()]
         versions[digest] = f"v{max(numbers, default=0) + 1}"
     known = document["schemas"].setdefault(digest, {})
-    if digest in spellings(line):
-        known["base85"] = base85_alias(line)
+    if digest in (base58, base85):
+        known["base85"] = base85
     known["line"] = line.decode()
     return digest
 
@@ -577,5 +578,5 @@ def _stats(document: Document, name: str, place: str) -> FileStats | None:
     wire = document["file_stats"].get(name)
     try:
         return None if wire is None else FileStats.from_wire(wire)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _broken(place, f"'file_stats' of {name!r} is of no known shape ({error!r})") from None
+    except ValueError as error:
+        raise _broken(place, f"'file_stats' of {name!r} is of no known shape ({error})") from None

@@ -84,14 +84,9 @@ def read(
     there = Lake(store)
     snapshot = there.snapshot(*there.one(tap, stream))
     choice = Choice.among(snapshot, schema, times)
-    known = None if columns is None else choice.fields(snapshot)
-    unknown = [name for name in columns or () if known is not None and name not in known]
-    if unknown:
-        hint = did_you_mean(unknown[0], known or ())
-        raise UsageError(
-            f"stream '{snapshot.stream}' has no field '{unknown[0]}'. Its fields: {some(known or [])}.{hint}"
-        )
-    return LakeReading(store, snapshot, choice, columns)
+    reading = LakeReading(store, snapshot, choice, columns)
+    reading.check_columns()
+    return reading
 
 
 class LakeReading:
@@ -120,6 +115,20 @@ class LakeReading:
         if digest is None:
             raise LakeError(f"{self.snapshot.folder}: the lake knows no schema of this stream.")
         return head_by_hash(self._store, self.snapshot, digest).message
+
+    def check_columns(self) -> None:
+        """Look whether the columns are there, where the manifest tells.
+
+        Raises:
+            UsageError: one is in none of the schema versions.
+        """
+        known = None if self._columns is None else self._choice.fields(self.snapshot)
+        unknown = [name for name in self._columns or () if known is not None and name not in known]
+        if known is not None and unknown:
+            hint = did_you_mean(unknown[0], known)
+            raise UsageError(
+                f"stream '{self.snapshot.stream}' has no field '{unknown[0]}'. Its fields: {some(known)}.{hint}"
+            )
 
     def pages(self) -> Iterator[Page]:
         """Yield RECORD lines, about a MiB at a time, in replay order; ACTIVATE_VERSION is left out.

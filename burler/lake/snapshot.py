@@ -76,25 +76,17 @@ class FileStats:
         """From ``manifest.json``; keys this version does not know are passed over.
 
         Raises:
-            KeyError, TypeError, ValueError: it is not of this shape.
+            ValueError: it is not of this shape.
         """
-        versions = wire.get("versions")
-        activated = wire.get("activate_version")
-        rank, replaces, stored = wire.get("rank"), wire.get("replaces"), wire.get("stored_bytes")
-        return cls(
-            records=_whole(wire["records"]),
-            bytes=_whole(wire["bytes"]),
-            first=_time(wire["first"]),
-            last=_time(wire["last"]),
-            sequence=_whole(wire["sequence"]),
-            clean=wire.get("clean") is True,
-            activate_version=None if activated is None else _whole(activated),
-            versions=None if versions is None else tuple(map(_whole, versions)),
-            rank=None if rank is None else _whole(rank),
-            replaces=None if replaces is None else {str(name): _whole(number) for name, number in replaces.items()},
-            written=str(wire.get("written") or ""),
-            stored_bytes=None if stored is None else _whole(stored),
-        )
+        try:
+            stats = msgspec.convert(wire, cls)
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            raise ValueError(str(error)) from None
+        if "sequence" not in wire:
+            raise ValueError("it has no 'sequence'")
+        if not times.are_lake_form([stats.first, stats.last]):
+            raise ValueError("a time is not of the form 2024-01-02T03:04:05.678901Z")
+        return stats
 
 
 def all_stats(wires: Mapping[str, Any]) -> dict[str, FileStats] | None:
@@ -106,18 +98,6 @@ def all_stats(wires: Mapping[str, Any]) -> dict[str, FileStats] | None:
     complete = all("sequence" in wire for wire in wires.values())
     extracted = [time for one in stats.values() for time in (one.first, one.last)]
     return stats if complete and times.are_lake_form(extracted) else None
-
-
-def _time(value: object) -> str:
-    if not times.is_lake_form(value):
-        raise ValueError(f"{str(value)[:40]!r} is no time of the form 2024-01-02T03:04:05.678901Z")
-    return str(value)
-
-
-def _whole(value: object) -> int:
-    if type(value) is not int or not -(2**63) <= value < 2**63:
-        raise ValueError(f"{str(value)[:40]!r} is no whole number")
-    return value
 
 
 @dataclass(frozen=True, slots=True)

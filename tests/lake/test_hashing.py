@@ -26,7 +26,7 @@ def test_golden_line_and_hash() -> None:
     line = hashing.schema_line(Schema("users", USERS, ("id",)))
     assert line == GOLDEN
     assert hashing.schema_hash(line) == "GkZ4VgVbUrW"
-    assert hashing.base85_alias(line) == "UMnRs&Xg$g"
+    assert hashing.schema_hash(line, "base85") == "UMnRs&Xg$g"
 
 
 VECTORS = {

@@ -47,7 +47,7 @@ def test_the_wire_form(lake: Any) -> None:
     document = wire(lake)
     assert document["versions"] == {HASH: "v1"}
     assert document["files"] == [name(1), name(2)]
-    assert document["schemas"] == {HASH: {"base85": hashing.base85_alias(LINE), "line": LINE.decode()}}
+    assert document["schemas"] == {HASH: {"base85": hashing.schema_hash(LINE, "base85"), "line": LINE.decode()}}
     assert document["file_stats"] == {
         name(1): {
             "records": 2,
