@@ -29,6 +29,9 @@ Writer = Callable[[tuple[Any, ...]], Ran]
 """Runs from the beginning, is given these answers, and tells where it stands then."""
 
 DEAD = -1
+_DIES = ": dies"
+_DEATH = 0.05
+"""How likely a death is in a walk beside another step: else all would die at their beginning."""
 
 
 class _Table:
@@ -142,7 +145,8 @@ class Search:
             if not moves:
                 self._end(state, found, lambda: way)
                 return
-            state, told = chance.choice(moves)
+            weights = [_DEATH if told.endswith(_DIES) else 1.0 for _, told in moves]
+            ((state, told),) = chance.choices(moves, weights)
             way.append(told)
 
     def _begin(self, world: Any) -> list[tuple[int, ...]]:
@@ -170,7 +174,7 @@ class Search:
                 yield (*here[:me], next_local, *here[me + 1 :], *rest, next_world), told
             dead = self._worlds[world].without(me)
             if dead is not None:
-                yield (*here[:me], DEAD, *here[me + 1 :], *rest, self._number(dead)), f"{me}: dies"
+                yield (*here[:me], DEAD, *here[me + 1 :], *rest, self._number(dead)), f"{me}{_DIES}"
         for after, told in self._worlds[world].arrivals():
             yield (*state[:-1], self._number(after)), told
 

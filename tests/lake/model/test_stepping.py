@@ -182,6 +182,29 @@ def test_a_whole_writer_that_keeps_a_state_with_a_fault_and_a_death() -> None:
     assert {"done", "dead", "OutcomeUnknown", "StorageError"} <= ends(found)
 
 
+def two_that_keep_a_state(bound: int | None = None) -> Search:
+    """One of them dies, at any moment, and the store fails once."""
+    return search(whole_writer(keeps=True), whole_writer(keeps=True), faults=1, deaths=1, bound=bound)
+
+
+@SEEDS
+def test_two_whole_writers_that_keep_a_state_with_a_fault_and_a_death_at_random(seed: int) -> None:
+    found, chance, deep = Found(), random.Random(seed), two_that_keep_a_state()
+    for _ in range(100):
+        deep.walk(chance, found)
+    safe(found)
+    assert {"done", "dead", "LockLost"} <= ends(found)
+    assert found.states > 100 * 20
+
+
+@pytest.mark.nightly
+def test_two_whole_writers_that_keep_a_state_with_a_fault_and_a_death_in_every_schedule_of_few_switches() -> None:
+    """Two minutes: of one switch. Of two there are millions."""
+    found = safe(two_that_keep_a_state(bound=1).all())
+    assert {"done", "dead", "LockLost", "OutcomeUnknown", "StorageError"} == ends(found)
+    assert found.states > 100_000
+
+
 @SEEDS
 def test_whole_writers_deep_at_random(seed: int) -> None:
     """Three of them, of two schemas, with three faults and a death."""
