@@ -149,7 +149,7 @@ class Buffer:
             for stream, given in self._given.items():
                 count = len(given)
                 if count:
-                    found[stream] = [given.popleft() for _ in range(count)]
+                    found[stream] = list(map(deque.popleft, repeat(given, count)))
                     self._taken += count
             if self._is_cut:
                 return {}
@@ -263,8 +263,8 @@ class Pull:
         left = limit
         while levels:
             level = levels[-1]
-            if level.rows and level.ready and self._whole_pages:
-                goes_on = self._gather_whole(level)
+            if level.ready:
+                goes_on = self._gather_list(level, None if self._whole_pages else left)
             else:
                 goes_on = self._gather(level, left) if level.rows else self._step(level)
             if not goes_on:
@@ -286,29 +286,27 @@ class Pull:
         if result is not None:
             self._push(result, None)
 
-    def _gather_whole(self, level: _Level) -> bool:
-        """A list, as it is; what comes next waits until it is written."""
-        rows = list(level.iterator)
+    def _gather_list(self, level: _Level, limit: int | None) -> bool:
+        """Gather rows that are there: up to the limit, or all as they are, and what comes next waits until they are
+        written. False once the level has ended."""
+        rows = list(islice(level.iterator, limit))
         if level.stream is None:
             self._page.extend(rows)
         elif rows:
             self._buffer.several(len(rows))
             self._page.append((level.stream, rows))
-        self._page_bytes += _FULL_BYTES
-        return False
+        some = rows[:: len(rows) // 4 + 1]
+        size = sum(map(size_of_row, some)) * len(rows) // max(1, len(some))
+        if limit is None or size >= _BIG_BYTES:
+            self._page_bytes += max(size, _FULL_BYTES)
+        return len(rows) == limit
 
     def _gather(self, level: _Level, limit: int) -> bool:
         """Gather rows, up to the limit; False once the level has ended."""
         source: Iterator[Any] = islice(level.iterator, limit)
-        if level.stream is not None and level.ready:
-            rows = list(source)
-            if rows:
-                self._buffer.several(len(rows))
-                self._page.append((level.stream, rows))
-            return len(rows) == limit
         if level.stream is not None:
             source = zip(repeat(level.stream), source, strict=False)
-        if self._one_by_one and not level.ready:
+        if self._one_by_one:
             source = self._for_a_moment(source)
         while limit > 0:
             step = min(limit, level.step)
