@@ -31,7 +31,7 @@ from burler.errors import BurlerError, UsageError
 from burler.lake import catalogue, layout, manifest
 from burler.lake.hashing import schema_hash, schema_line
 from burler.lake.locks import Locks, LockSettings, StreamLock, new_writer_id
-from burler.lake.manifest import Claim, Key, SchemaVersion, WrittenFile
+from burler.lake.manifest import Claim, Key, LakeSchema, WrittenFile
 from burler.lake.snapshot import FileStats
 from burler.singer.messages import Schema
 from burler.storage.base import Store
@@ -40,8 +40,8 @@ _log = logging.getLogger("burler.lake")
 
 
 @dataclass(slots=True)
-class Tally:
-    """Data files of a stream, and the RECORDs in them."""
+class Committed:
+    """Data files of a stream that were committed, and the RECORDs in them."""
 
     files: int = 0
     records: int = 0
@@ -92,13 +92,13 @@ class Committer:
         self._looked = False
         self._claims: dict[Key, Claim] = {}
         self._streams: set[str] = set()
-        self._without_files: dict[Key, SchemaVersion] = {}
+        self._without_files: dict[Key, LakeSchema] = {}
         self._undescribed: dict[str, Schema] = {}
-        self.committed: defaultdict[str, Tally] = defaultdict(Tally)
+        self.committed: defaultdict[str, Committed] = defaultdict(Committed)
 
     # ---- schema versions ---------------------------------------------------------------------------------------------
 
-    def version_of(self, message: Schema, line: bytes | None = None) -> SchemaVersion:
+    def version_of(self, message: Schema, line: bytes | None = None) -> LakeSchema:
         """A schema as this lake names it. The first one makes the lake known, and that the tap is running.
 
         Raises:
@@ -111,9 +111,9 @@ class Committer:
             self._refuse_case_twins(message.stream)
         self._begin()
         self._streams.add(message.stream)
-        return SchemaVersion(message, line, schema_hash(line, self._encoding))
+        return LakeSchema(message, line, schema_hash(line, self._encoding))
 
-    def note(self, schema: SchemaVersion) -> None:
+    def note(self, schema: LakeSchema) -> None:
         """A schema version is in use: the catalog is to have it, and the manifest, also where no file of it comes."""
         self._without_files[schema.key] = schema
         self._undescribed[schema.stream] = schema.message
@@ -200,7 +200,7 @@ class Committer:
             if self._locks is not None:
                 self._locks.confirm(self._path(key), self._claims[key].epoch)
 
-        done = manifest.commit(
+        self._claims[key] = manifest.commit(
             self._store,
             self._claims[key],
             [(file.name, file.stats) for file in files],
@@ -208,7 +208,6 @@ class Committer:
             confirm=confirm,
             clock=self._clock,
         )
-        self._claims[key] = done.claim
         self._without_files.pop(key, None)
         for file in files:
             self.committed[file.stream].add(file.stats)

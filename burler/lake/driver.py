@@ -30,7 +30,7 @@ from burler.errors import LakeError, UsageError
 from burler.lake import layout
 from burler.lake.committer import Committer
 from burler.lake.locks import LockSettings
-from burler.lake.manifest import Key, SchemaVersion, WrittenFile
+from burler.lake.manifest import Key, LakeSchema, WrittenFile
 from burler.singer.messages import Schema
 from burler.storage.base import Store
 
@@ -129,7 +129,7 @@ class LakeDriver:
             self._committer.register()
             self._committer.end(failed=False)
 
-    def _begin(self, schema: SchemaVersion) -> None:
+    def _begin(self, schema: LakeSchema) -> None:
         self._own(schema.key)
         self._begun.add(schema.key)
         self._committer.note(schema)
@@ -155,11 +155,11 @@ class LakeDriver:
             ) from None
 
 
-def _version_of(file: WrittenFile) -> SchemaVersion:
+def _version_of(file: WrittenFile) -> LakeSchema:
     try:
         wire = json.loads(file.schema_line, parse_float=Decimal)
         keys, bookmarks = wire.get("key_properties") or (), wire.get("bookmark_properties") or ()
         message = Schema(file.stream, wire["schema"], tuple(keys), tuple(bookmarks))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise LakeError(f"stream '{file.stream}': {file.name} begins with no SCHEMA message.") from None
-    return SchemaVersion(message, file.schema_line, file.hash)
+    return LakeSchema(message, file.schema_line, file.hash)

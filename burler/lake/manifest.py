@@ -63,7 +63,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaVersion:
+class LakeSchema:
     """A SCHEMA message as a lake has it. ``line``: in canonical form; ``hash``: of that line, the folder's name."""
 
     message: Schema
@@ -141,14 +141,6 @@ class Claim:
     taken: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What a commit did: its sequence number, and the claim to use from now on."""
-
-    sequence: int
-    claim: Claim
-
-
 def claim(
     store: Store,
     tap_id: str,
@@ -199,8 +191,8 @@ def commit(
     schema_line: bytes,
     confirm: Callable[[], object] | None = None,
     clock: Clock | None = None,
-) -> Committed:
-    """Add published data files to the manifest, in one step, if ``mine`` still stands.
+) -> Claim:
+    """Add published data files to the manifest, in one step, if ``mine`` still stands; the claim to use from now on.
 
     A file that is listed already keeps its entry: a commit that is done twice counts once.
 
@@ -215,10 +207,10 @@ def commit(
             manifest; no STATE that covers them may be written.
     """
     commit_id = secrets.token_hex(16)
-    done = Committed(0, mine)
+    renewed = mine
 
     def change(document: Document) -> bool:
-        nonlocal done
+        nonlocal renewed
         _fence(store, document, mine, confirm)
         document["writers"][mine.hash] = {"writer-id": mine.writer_id, "epoch": mine.epoch}
         add_schema(document, schema_line, digest=mine.hash)
@@ -226,15 +218,14 @@ def commit(
         known = set(document["files"]) if mine.generation == document["generation"] else ()
         new = [(name, stats) for name, stats in files if name not in known]
         if files and not new:
-            done = Committed(document["sequence"], renewed)
             return False
-        done = Committed(add_commit(document, commit_id), renewed)
-        add_files(document, [(name, replace(stats, sequence=done.sequence)) for name, stats in new])
+        sequence = add_commit(document, commit_id)
+        add_files(document, [(name, replace(stats, sequence=sequence)) for name, stats in new])
         return True
 
     path, anew = layout.manifest_path(mine.tap_id, mine.stream), partial(_adopt, store, mine.tap_id, mine.stream)
     change_manifest(store, path, change, missing=anew, mark=commit_id, clock=clock)
-    return done
+    return renewed
 
 
 def register(

@@ -17,7 +17,7 @@ from burler.errors import MessageError, UsageError
 from burler.formats.compression import Compressor, compressor
 from burler.lake import layout
 from burler.lake.clean import CleanCheck
-from burler.lake.manifest import SchemaVersion, WrittenFile
+from burler.lake.manifest import LakeSchema, WrittenFile
 from burler.lake.snapshot import FileStats
 from burler.singer.messages import Vouched
 from burler.storage.base import NewFile, Store
@@ -49,7 +49,7 @@ class PageLines:
 
 
 @dataclass(slots=True)
-class OpenFile:
+class OpenDataFile:
     """A data file under its hidden name.
 
     ``begun`` is the number, in the writer's sequence, of the first message in it; ``opened`` the clock's monotonic
@@ -58,7 +58,7 @@ class OpenFile:
     the store.
     """
 
-    schema: SchemaVersion
+    schema: LakeSchema
     check: CleanCheck
     new_file: NewFile
     begun: int
@@ -130,7 +130,7 @@ class OpenFile:
             self.new_file.write(ready)
 
 
-class RollingFiles(OpenFiles[OpenFile]):
+class RollingFiles(OpenFiles[OpenDataFile]):
     """The data files of one tap that are open.
 
     Args:
@@ -158,7 +158,7 @@ class RollingFiles(OpenFiles[OpenFile]):
         self.place = 0
         self._store, self._tap_id, self._settings = store, tap_id, settings
         self._compression, self._level = compression, compression_level
-        self._schemas: dict[str, tuple[SchemaVersion, CleanCheck]] = {}
+        self._schemas: dict[str, tuple[LakeSchema, CleanCheck]] = {}
         self._numbers: dict[str, int] = {}
 
     def uses(self, stream: str, line: bytes) -> bool:
@@ -166,11 +166,11 @@ class RollingFiles(OpenFiles[OpenFile]):
         known = self._schemas.get(stream)
         return known is not None and known[0].line == line
 
-    def use(self, schema: SchemaVersion) -> None:
+    def use(self, schema: LakeSchema) -> None:
         """The schema of its stream from here on. No file of it is open."""
         self._schemas[schema.stream] = schema, CleanCheck(schema.message.schema)
 
-    def schema_of(self, stream: str) -> SchemaVersion:
+    def schema_of(self, stream: str) -> LakeSchema:
         """The schema of a stream.
 
         Raises:
@@ -180,16 +180,16 @@ class RollingFiles(OpenFiles[OpenFile]):
             raise MessageError(f"stream '{stream}': data came before its SCHEMA. The tap must send SCHEMA first.")
         return self._schemas[stream][0]
 
-    def of(self, stream: str) -> list[OpenFile]:
+    def of(self, stream: str) -> list[OpenDataFile]:
         """The file of a stream, if one is open."""
         return [self._open[stream]] if stream in self._open else []
 
-    def current(self, stream: str) -> OpenFile | None:
+    def current(self, stream: str) -> OpenDataFile | None:
         """The same, unless it is too old for more rows."""
         file = self._open.get(stream)
         return None if file is None or self._is_old(file) else file
 
-    def in_the_way(self, stream: str) -> list[OpenFile]:
+    def in_the_way(self, stream: str) -> list[OpenDataFile]:
         """Those to end before a file of a stream is begun: the one before, or the oldest where too many are open."""
         return self.of(stream) or self.surplus()
 
@@ -198,7 +198,7 @@ class RollingFiles(OpenFiles[OpenFile]):
         """(stream, hash) of each open file."""
         return {file.schema.key for file in self._open.values()}
 
-    def begin(self, schema: SchemaVersion, taken: Collection[str]) -> OpenFile:
+    def begin(self, schema: LakeSchema, taken: Collection[str]) -> OpenDataFile:
         """Begin a file.
 
         Args:
@@ -206,7 +206,7 @@ class RollingFiles(OpenFiles[OpenFile]):
         """
         new_file = self._store.new_file(f"{layout.stream_folder(self._tap_id, schema.stream)}/{schema.hash}")
         try:
-            file = OpenFile(
+            file = OpenDataFile(
                 schema=schema,
                 check=self._schemas[schema.stream][1],
                 new_file=new_file,
@@ -223,7 +223,7 @@ class RollingFiles(OpenFiles[OpenFile]):
         self._open[schema.stream] = file
         return file
 
-    def add(self, file: OpenFile, page: PageLines) -> list[OpenFile]:
+    def add(self, file: OpenDataFile, page: PageLines) -> list[OpenDataFile]:
         """Append what fits of a page; the files that are now to be ended: this one if it is full, and the largest where
         all together keep too much in memory or on disk."""
         settings = self._settings
@@ -245,7 +245,7 @@ class RollingFiles(OpenFiles[OpenFile]):
             return [file]
         return self._largest()
 
-    def end(self, file: OpenFile) -> WrittenFile:
+    def end(self, file: OpenDataFile) -> WrittenFile:
         """Make a file durable under its final name; the file that is to be committed."""
         stats = file.finish(times.format_time(self._clock.now()))
         stream, digest = file.schema.key
@@ -266,7 +266,7 @@ class RollingFiles(OpenFiles[OpenFile]):
             self._numbers.clear()
         return WrittenFile(self._tap_id, stream, digest, file.schema.line, name, stats)
 
-    def _largest(self) -> list[OpenFile]:
+    def _largest(self) -> list[OpenDataFile]:
         left = sum(file.stored for file in self._open.values())
         if left <= self._settings.max_open_bytes:
             return []

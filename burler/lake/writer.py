@@ -28,11 +28,11 @@ from burler.batch.rolling import HeldStates, RollSettings
 from burler.clock import Clock
 from burler.errors import BurlerError, MessageError
 from burler.lake import catalogue, manifest
-from burler.lake.committer import Committer, Tally
+from burler.lake.committer import Committed, Committer
 from burler.lake.hashing import schema_hash, schema_line
 from burler.lake.locks import LockSettings, WaitStopped
-from burler.lake.manifest import Key, SchemaVersion, WrittenFile
-from burler.lake.rolling import OpenFile, PageLines, RollingFiles
+from burler.lake.manifest import Key, LakeSchema, WrittenFile
+from burler.lake.rolling import OpenDataFile, PageLines, RollingFiles
 from burler.singer.messages import ActivateVersion, Message, Records, Schema, State, Vouched, to_line
 from burler.storage.base import Store
 
@@ -146,16 +146,16 @@ class RowWriter(ABC):
         with self._lock:
             yield
 
-    def _file(self, stream: str) -> OpenFile:
+    def _file(self, stream: str) -> OpenDataFile:
         """The open file of a stream, begun if there is none that will do."""
         return self._files.current(stream) or self._begin(stream)
 
     @abstractmethod
-    def _begin(self, stream: str) -> OpenFile:
+    def _begin(self, stream: str) -> OpenDataFile:
         """Begin a file, and end those that are in its way."""
 
     @abstractmethod
-    def _end(self, files: Sequence[OpenFile]) -> None:
+    def _end(self, files: Sequence[OpenDataFile]) -> None:
         """End files."""
 
 
@@ -211,7 +211,7 @@ class LakeWriter(RowWriter):
             most_locks=settings.max_open_files,  # a lock takes as much of the process and of the store as a file
         )
         self._emit_state, self._held, self._dead = emit_state, HeldStates(), False
-        self.committed: dict[str, Tally] = self._committer.committed
+        self.committed: dict[str, Committed] = self._committer.committed
 
     def schema(self, message: Schema) -> None:
         """See ``RowWriter.schema``."""
@@ -280,7 +280,7 @@ class LakeWriter(RowWriter):
                 self.abort()
                 raise
 
-    def _begin(self, stream: str) -> OpenFile:
+    def _begin(self, stream: str) -> OpenDataFile:
         schema = self._files.schema_of(stream)
         self._end(self._files.in_the_way(stream))
         lock = self._committer.take(schema.key, needed=self._files.keys)
@@ -289,13 +289,13 @@ class LakeWriter(RowWriter):
             self._committer.wait(schema.key, lock)
         return self._files.begin(schema, self._committer.names_taken(schema.key))
 
-    def _end(self, files: Sequence[OpenFile]) -> None:
+    def _end(self, files: Sequence[OpenDataFile]) -> None:
         for file in files:
             self._commit(file)
         if files:
             self._settle()
 
-    def _commit(self, file: OpenFile) -> None:
+    def _commit(self, file: OpenDataFile) -> None:
         self._committer.commit([self._files.end(file)])
 
     def _settle(self) -> None:
@@ -341,7 +341,7 @@ class PartWriter(RowWriter):
                 return
             self._encoding = self._encoding or catalogue.encoding_of(self._store)
             self._end(self._files.of(message.stream))
-            self._files.use(SchemaVersion(message, line, schema_hash(line, self._encoding)))
+            self._files.use(LakeSchema(message, line, schema_hash(line, self._encoding)))
 
     def drain(self) -> list[WrittenFile]:
         """Files that are done and were not handed out yet: for a driver that commits as it goes."""
@@ -367,7 +367,7 @@ class PartWriter(RowWriter):
                 self._files.discard()
                 raise
 
-    def _begin(self, stream: str) -> OpenFile:
+    def _begin(self, stream: str) -> OpenDataFile:
         """What the manifest said when the first file began decides which names are free: the driver has begun then."""
         schema = self._files.schema_of(stream)
         self._end(self._files.in_the_way(stream))
@@ -375,6 +375,6 @@ class PartWriter(RowWriter):
             self._taken[schema.key] = manifest.names_taken(self._store, self._tap_id, *schema.key)
         return self._files.begin(schema, self._taken[schema.key])
 
-    def _end(self, files: Sequence[OpenFile]) -> None:
+    def _end(self, files: Sequence[OpenDataFile]) -> None:
         for file in files:
             self._done.append(self._files.end(file))

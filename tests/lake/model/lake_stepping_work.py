@@ -73,7 +73,7 @@ def writing(*, variant: int = 0, commits: int = 1, beats: bool = False) -> Calla
                     locks.beat()
                 locks.check()
                 epoch = claim.epoch
-                done = manifest.commit(
+                claim = manifest.commit(
                     run,
                     claim,
                     [(file, STATS)],
@@ -81,7 +81,6 @@ def writing(*, variant: int = 0, commits: int = 1, beats: bool = False) -> Calla
                     confirm=lambda epoch=epoch: lock.confirm(epoch),
                     clock=UNSTEPPED,
                 )
-                claim = done.claim
                 run.acked(row)
         finally:
             if entered:
