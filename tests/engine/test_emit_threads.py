@@ -134,14 +134,17 @@ def test_what_a_thread_emits_while_its_partition_fails_is_no_row_of_the_next():
 
     def main(stream, partition):
         begins = 1_000_000 * (count - int(partition["n"]))
+        emits = threading.Event()
 
         def some() -> None:
             with contextlib.suppress(BurlerError):
                 for i in range(begins, begins + 900_000):
                     stream.emit_record(row(i))
+                    emits.set()
 
         threading.Thread(target=some, daemon=True).start()
-        time.sleep(0.02)
+        assert emits.wait(30)  # on a busy machine the thread may begin late
+        time.sleep(0.01)
         raise LookupError("as planned")
 
     tap = emitting(main, order="asc")

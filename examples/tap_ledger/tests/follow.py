@@ -24,6 +24,7 @@ class Books:
 
     def __init__(self, server, number, *, entries, tap_password):
         self.url, self.slot = server.url("books"), f"slot_{number}"
+        self._asking = None  # tests wait by asking: a connection for each question costs more than all else
         self.config = {"database_url": server.url("books", user="tap", password=tap_password), "slot": self.slot}
         self.do(
             "drop publication if exists burler_ledger",
@@ -41,8 +42,19 @@ class Books:
 
     def ask(self, statement):
         """The rows of a statement."""
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            return connection.execute(statement).fetchall()
+        if self._asking is None:
+            self._asking = psycopg.connect(self.url, autocommit=True)
+        try:
+            return self._asking.execute(statement).fetchall()
+        except psycopg.OperationalError:  # the server was restarted
+            self._hang_up()
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                return connection.execute(statement).fetchall()
+
+    def _hang_up(self):
+        if self._asking is not None:
+            self._asking.close()
+            self._asking = None
 
     def run(self, state=None, *, slot=None, **more):
         """A plain run of entries in this process; with more of a config."""
@@ -67,6 +79,7 @@ class Books:
 
     def drop(self):
         """Make room: servers have so many slots; and nobody may hold a lock on what is made anew."""
+        self._hang_up()
         with psycopg.connect(self.url, autocommit=True) as connection:
 
             def dropped():
