@@ -64,6 +64,8 @@ class Job:
     """Lives from SCHEMA to the root's last STATE. The run's lock guards everything behind the pull.
 
     ``at`` is the stream whose rows came last, ``last`` the task that began last. ``status`` says how it ended.
+    ``shares_pages``: rows of several tasks may stand in one page. No function of the author's sees them, none is left
+    out, and none may be out already, for each task would have its own say in that.
 
     Args:
         memory: what the rounds of a tail have in common; None in a plain run.
@@ -129,6 +131,13 @@ class Job:
         self.partitions = self._partitions()
         specs = [stream.spec for stream in planned.streams]
         self.has_hooks = any(spec.post_transform is not None or spec.bookmark is not None for spec in specs)
+        own = self.writers.get(self.name)
+        self.shares_pages = (
+            self.spec.partitions is not None
+            and own is not None
+            and own.joins_rows
+            and not (self.family.has_children or self.has_hooks or memory is not None)
+        )
 
     def _writer(self, stream: PlannedStream) -> StreamWriter:
         """The writer of a stream: a new one, or the one of the rounds before."""

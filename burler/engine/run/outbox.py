@@ -6,11 +6,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import msgspec
 
 from burler.context import Channel
+from burler.engine.run.calls import Snapshot
 from burler.engine.run.job import Job
 from burler.engine.run.run import FATAL
 from burler.engine.run.signals import Reason, Stop, StopToken
@@ -21,7 +25,7 @@ from burler.logs import short
 from burler.pages import misused
 from burler.pipeline.pull import Buffer, not_emitted, refused
 from burler.pipeline.yielded import split
-from burler.singer.bookmark_values import spelled
+from burler.singer.bookmark_values import KeyValues, spelled
 
 logger = logging.getLogger(__name__)
 
@@ -43,15 +47,32 @@ class Raised(Exception):
         self.error = error
 
 
+@dataclass(slots=True)
+class _Whole:
+    """A task whose functions have come to their end, before what they have given is written.
+
+    Attributes:
+        given: what of it is not. rows: the same, where that is plain rows of the root alone, which may share a page
+            with those of other tasks; else None.
+        states: what authors keep, as it is true of all rows.
+    """
+
+    task: Task
+    given: dict[str, list[Any]]
+    rows: list[Any] | None
+    states: Snapshot
+
+
 class Outbox:
-    """Of one worker; of one task after the other.
+    """Of one worker; of one task after the other. Those that have come to their end may wait here for a page that is
+    worth it: it costs as much as fifty rows.
 
     Attributes:
         stop: the worker's token. token: of the try of a task that it is at.
         task: whose rows these are; None between two.
         is_open: more may come of it. What threads of the author's emit from then on is refused.
         saw_stop: a function of the author's has seen that it is to come to its end.
-        buffer: what was given and is not written yet.
+        buffer: what was given and is not written yet. waiting_rows: of tasks that have come to their end.
     """
 
     def __init__(self, job: Job) -> None:
@@ -61,6 +82,8 @@ class Outbox:
         self.task: Task | None = None
         self.is_open = self.saw_stop = False
         self.buffer = Buffer()
+        self._whole: list[_Whole] = []
+        self.waiting_rows = 0
         self.thread = 0  # the worker's
         self._writes = 0  # the thread that is at it
         self._warned = False
@@ -79,6 +102,29 @@ class Outbox:
         if self.buffer.is_cutting:
             self.buffer = Buffer()
 
+    def take_whole(self, task: Task, states: Snapshot) -> bool:
+        """The task's functions have come to their end: it has, once what they have given is written. Whether that may
+        wait for what follows."""
+        if task not in self.job.open_tasks:
+            self.job.task_began(task)
+        given, root = self.buffer.take(), self.job.name
+        rows = given.get(root, [])
+        shares = self.job.shares_pages and given.keys() <= {root} and set(map(type, rows)) <= {dict}
+        self._whole.append(_Whole(task, given, rows if shares else None, states))
+        self.waiting_rows += len(rows)
+        self.end()
+        return shares and task.error is None
+
+    def finish(self, task: Task, states: Snapshot | None) -> None:
+        """A task has come to its end, and all that it gave is out, if nothing was wrong with it."""
+        self.guarded(task, task.check_overlap)
+        if task.error is None:
+            task.note_incomplete()
+            if states is not None:
+                task.keep_states(states)
+            task.finish()
+            self.job.task_ended(task)
+
     @property
     def goes_on(self) -> bool:
         """Whether functions are to be called."""
@@ -93,11 +139,17 @@ class Outbox:
         Raises:
             errors of the sink, and of the program itself.
         """
+        while self._whole and self.stop.reason < Reason.LEFT_BEHIND:
+            self._write_whole()
         task = self.task
         if task is not None and task not in self.job.open_tasks:
             self.job.task_began(task)
         given = self.buffer.take()
-        if not given or task is None or task.error is not None or self.stop.reason >= Reason.LEFT_BEHIND:
+        if given and task is not None:
+            self._write(task, given)
+
+    def _write(self, task: Task, given: dict[str, list[Any]]) -> None:
+        if task.error is not None or self.stop.reason >= Reason.LEFT_BEHIND:
             return
         self._writes = threading.get_ident()
         try:
@@ -105,6 +157,46 @@ class Outbox:
         finally:
             self._writes = 0
         self.job.wrote()
+
+    def _write_whole(self) -> None:
+        """Write what the first of the tasks that have come to their end have given, and end them."""
+        together = list(takewhile(lambda one: one.rows is not None and one.task.error is None, self._whole))
+        rows = [row for one in together for row in one.rows or ()]
+        if len(together) > 1 and len(set(map(id, rows))) == len(rows):
+            count = self._write_together(together, rows)
+        else:  # what is one and the same to several tasks has its place in the page of each
+            count, one = 1, self._whole[0]
+            if one.given:
+                self._write(one.task, one.given)
+        written, self._whole = self._whole[:count], self._whole[count:]
+        for one in written:
+            self.waiting_rows -= len(one.given.get(self.job.name, ()))
+            self.finish(one.task, one.states)
+            if one.task.error is not None:
+                self.job.task_ended(one.task)
+
+    def _write_together(self, whole: list[_Whole], rows: list[Any]) -> int:
+        """Write rows of several tasks as one page; of how many. A row that does not fit ends its task, and those behind
+        it begin another page."""
+        job, name = self.job, self.job.name
+        writer = job.writers[name]
+        before = writer.rows
+        keys, error = writer.write([rows], whole[0].task.given_to(name), None)
+        out = writer.rows - before
+        given = getattr(keys, "given", keys)
+        job.at, at, count = name, 0, 0
+        for one in whole:
+            end = at + len(one.rows or ())
+            observed = KeyValues(keys[at : min(end, out)], given[at : min(end, out)])
+            self.guarded(one.task, partial(one.task.observe, name, observed))
+            at, count = end, count + 1
+            if end > out:
+                one.task.error = one.task.error or error
+                break
+        job.since_rows += at
+        self._tell(whole[0].task, (name,))
+        job.wrote()
+        return count
 
     def is_writing_here(self) -> bool:
         """Whether this thread is writing just now: whoever asks is a hook, called with rows on their way out."""

@@ -43,6 +43,7 @@ from burler.pipeline.pull import Lot, PageSize, Pull
 logger = logging.getLogger(__name__)
 
 _CHARACTERS = 60
+_SHORT_SECONDS = 0.01  # in user code, within which tasks share a page
 
 
 class Halted(Exception):
@@ -152,10 +153,8 @@ class Worker:
             ends = not alive and error is None and not outbox.saw_stop
             if not self.family.has_children:
                 states = self._states(task) if error is None else None
-                if ends:
-                    with task.emitting:
-                        outbox.is_open = False
-                self._flush(task, states=states, ends=ends)
+                if not (ends and states is not None and self._waits(task, states)):
+                    self._flush(task, states=states)
             elif alive and not lot.is_full:
                 self._flush(task)
             else:
@@ -165,6 +164,17 @@ class Worker:
             raise Raised(error)
         self._check_saw_stop()
         self._pulls.clear()
+
+    def _waits(self, task: Task, states: Snapshot) -> bool:
+        """The task's function has come to its end; whether what it gave waits for a page that is worth it: not where
+        that may take long."""
+        with task.emitting:
+            self.outbox.is_open = False
+        with self._run.lock:
+            if self.stop.reason >= Reason.LEFT_BEHIND:
+                raise Halted
+            may_wait = self.outbox.take_whole(task, states)
+        return may_wait and self._spent_seconds < _SHORT_SECONDS and self.outbox.waiting_rows < self._page_rows
 
     def _states(self, task: Task) -> Snapshot:
         try:
@@ -323,7 +333,7 @@ class Worker:
 
     def _pull(self, pull: Pull) -> bool:
         """Run a function until a page is full, or a lot of rows of parents; False once it has ended."""
-        gathered = len(self.outbox.buffer)
+        gathered = len(self.outbox.buffer) + self.outbox.waiting_rows
         if not gathered:
             self._page_rows = self._job.rows_of_page(self._size.rows)
         return bool(self._user_code(partial(pull.fill, max(1, self._page_rows - gathered))))
@@ -474,7 +484,8 @@ class Worker:
                     if not lot.rows:
                         outbox.guarded(task, partial(task.release, states))
                         if ends:
-                            self._end(task, states)
+                            outbox.finish(task, states)
+                            outbox.end()
                 if not lot.rows:
                     if task.wants_state:
                         task.wants_state = False
@@ -494,12 +505,11 @@ class Worker:
 
     # ---- writing ---------------------------------------------------------------------------------------
 
-    def _flush(self, task: Task, *, states: Snapshot | None = None, ends: bool = False) -> None:
+    def _flush(self, task: Task, *, states: Snapshot | None = None) -> None:
         """Write what was gathered, and say what that means for the bookmarks.
 
         Args:
             states: what authors keep, as it is true of all rows so far.
-            ends: the function has come to its end.
 
         Raises:
             Halted: nothing is written any more. Raised: something did not fit.
@@ -510,9 +520,7 @@ class Worker:
             if self.stop.reason >= Reason.LEFT_BEHIND:
                 raise Halted
             self.outbox.write()
-            if ends:
-                self._end(task, states)
-            elif states is not None and task.error is None:
+            if states is not None and task.error is None and not task.complete:
                 task.keep_states(states)
             self._size.adapt(rows=job.rows, size=job.bytes, seconds=self._spent_seconds)
             self._spent_seconds = 0.0
@@ -520,16 +528,6 @@ class Worker:
         self._acknowledge()
         if task.error is not None:
             raise Raised(task.error)
-
-    def _end(self, task: Task, states: Snapshot | None) -> None:
-        self.outbox.guarded(task, task.check_overlap)
-        if task.error is None:
-            task.note_incomplete()
-            if states is not None:
-                task.keep_states(states)
-            task.finish()
-            self.outbox.end()
-            self._job.task_ended(task)
 
     def _acknowledge(self) -> None:
         if self._run.acknowledgements.is_due and self._job.memory is None:

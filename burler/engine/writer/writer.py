@@ -456,6 +456,12 @@ class StreamWriter:
     # ---- what is out -----------------------------------------------------------------------------------
 
     @property
+    def joins_rows(self) -> bool:
+        """Whether the values that ``write`` gives for rows are those of the first rows, one for each."""
+        is_strict = self._shaper.rules.on_bad_record == "error"
+        return self._page.form == "messages" and is_strict and not self._by_row
+
+    @property
     def rows(self) -> int:
         """Rows that are out."""
         return self.counts.rows
