@@ -250,9 +250,10 @@ class BookmarkTracker:
             return
         ranks, known = self._ranks(present, types)
         self._check_signpost(present[0])
-        first = Mark(present[0], ranks[0]) if known else self._kinds.mark(present[0])
-        if self._sorted and (self._last.over(first) or ranks != sorted(ranks)):
-            self._order_broke(present)
+        if self._sorted:
+            first = Mark(present[0], ranks[0]) if known else self._kinds.mark(present[0])
+            if self._last.over(first) or ranks != sorted(ranks):
+                self._order_broke(present)
         given = _given(values, present)
         top = self._mark(ranks[-1] if self._sorted else max(ranks), ranks, present, given)
         self._count(ranks, types, top, known=known)
@@ -268,7 +269,9 @@ class BookmarkTracker:
         if quick is None:
             return [self._kinds.rank(value) for value in present], True
         kind, ranks = quick
-        if kind != self._kinds.kind:
+        if self._kinds.kind is None:
+            self._kinds.adopt(kind, present[0])
+        elif kind != self._kinds.kind:
             example = (one for one in present if comparable(one, self._textual)[0] == kind)
             self._kinds.adopt(kind, next(example, present[0]))
         return ranks, types == {str}

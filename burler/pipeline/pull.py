@@ -25,7 +25,7 @@ from burler.pipeline.yielded import MAY_CHANGE, Item, Strange, is_row, rows_of, 
 from burler.settings import Settings
 
 _STEP_ROWS = 64  # that are gathered without a look at them
-_FIRST_STEP_ROWS, _SMALL_BYTES = 8, 4096  # the same behind a first row that is small
+_FIRST_STEP_ROWS, _SMALL_BYTES = 8, 4096  # the same behind a first row that is small, before others were
 _LOOK_ROWS = 16  # of so many one is measured, where each is looked at
 _BIG_BYTES = 2 * 1024 * 1024
 _BIG_PAGE_BYTES = 16 * 1024  # a page of this size is written before user code goes on
@@ -185,19 +185,16 @@ class _Level:
 
 
 class Pull:
-    """Drives calls of a function, one after the other.
+    """Drives calls of a function, one after the other, and learns from them whether its rows are small.
 
     Args:
         stream: whose function it is; its rows stand under that name in the buffer.
         place: of the function, for errors.
-        context: in which it runs.
         names: the streams whose rows it may give; each row is looked at then. None: whoever writes them looks.
         one_by_one: rows may trickle: each fill ends as soon as it took a moment, so that what the author keeps beside
             the rows is looked at.
         whole_pages: a list of rows is taken as one page, however long it is.
         page_by_page: each page of another kind is written before user code goes on: a STATE may be due behind it.
-        take_files: what becomes of files that it yields for a stream: something that goes on as it is, or pages.
-        passed: told of such files once they stand in the buffer.
     """
 
     def __init__(
@@ -205,22 +202,18 @@ class Pull:
         *,
         stream: str,
         place: str,
-        context: contextvars.Context,
         names: frozenset[str] | None = None,
         records_paths: Mapping[str, tuple[str, ...]] | None = None,
         one_by_one: bool = False,
         whole_pages: bool = False,
         page_by_page: bool = False,
-        take_files: Callable[[str | None, Any], Any] = lambda _stream, files: files,
-        passed: Callable[[str | None, Any], None] = lambda _stream, _files: None,
     ) -> None:
-        self._context = context
         self.stream = self._name = stream
         self._place, self._names = place, names
         self._records_paths = records_paths or {}
         self._one_by_one, self._whole_pages, self._page_by_page = one_by_one, whole_pages, page_by_page
-        self._take_files, self._passed = take_files, passed
         self._rows_seen = 0
+        self._first_step = _FIRST_STEP_ROWS
         self._page_bytes = 0  # of pages that were put there since the last ``fill`` began
         self._until = 0.0
         self._is_enough = False
@@ -229,20 +222,27 @@ class Pull:
         self,
         start: Callable[[], Any],
         buffer: Buffer,
+        context: contextvars.Context,
         *,
-        ended: Callable[[], None] = lambda: None,
-        keep: Callable[[str, Mapping[str, Any]], bool] | None = None,
+        ended: Callable[[], None],
+        keep: Callable[[str, Mapping[str, Any]], bool] | None,
+        take_files: Callable[[str | None, Any], Any],
+        passed: Callable[[str | None, Any], None],
     ) -> None:
         """Begin a call; user code runs with the first ``fill``.
 
         Args:
             start: makes the call, with its parameters filled in.
             buffer: takes what it gives.
+            context: in which it runs.
             ended: called in the context once the function has come to its end.
             keep: is shown each row with its stream, as it comes; True: it is enough for now. With it, or with
                 ``names``, pages become rows.
+            take_files: what becomes of files that it yields for a stream: something that goes on as it is, or pages.
+            passed: told of such files once they stand in the buffer.
         """
-        self._start, self._ended, self._keep = start, ended, keep
+        self._start, self._context, self._ended, self._keep = start, context, ended, keep
+        self._take_files, self._passed = take_files, passed
         self._looks = self._names is not None or keep is not None
         self._buffer = buffer
         self._levels: list[_Level] | None = None
@@ -318,8 +318,11 @@ class Pull:
                 return True
             limit -= step
             level.step = min(level.step * 2, _STEP_ROWS)
-            if not self._looks and self._ends_with_much(level, step):
-                return True
+            if not self._looks:
+                if self._ends_with_much(level, step):
+                    self._first_step = _FIRST_STEP_ROWS
+                    return True
+                self._first_step = _STEP_ROWS
         return True
 
     def _given_by(self, level: _Level) -> int:
@@ -406,7 +409,7 @@ class Pull:
         if row:
             size = size_of_item(item)
             if size < _SMALL_BYTES:
-                level.step = _FIRST_STEP_ROWS
+                level.step = self._first_step
             self._page_bytes += size
             self._page.append(item if level.stream is None else (level.stream, item))
         else:

@@ -24,7 +24,6 @@ from burler.engine.state.ledger import Start
 from burler.engine.writer.writer import StreamWriter
 from burler.errors import NotModified, StreamError
 from burler.pipeline.bookmark import KeyRange
-from burler.pipeline.pull import Pull
 from burler.singer.bookmark_values import key_text
 from burler.source_state import SafeEntries
 
@@ -39,7 +38,7 @@ class Member:
     ``names`` are the streams whose rows its function may yield: its own, and those that it emits.
     """
 
-    __slots__ = ("call", "children", "context", "first_bookmark", "function", "given", "name", "names", "pull", "run")
+    __slots__ = ("call", "children", "context", "first_bookmark", "function", "given", "name", "names", "run")
 
     def __init__(self, calls: Calls, name: str, start: Start, partition: Partition) -> None:
         spec = calls.planned.specs[name]
@@ -53,7 +52,6 @@ class Member:
         self.children: dict[str, list[Member]] = {}
         self.context = contextvars.copy_context()
         self.context.run(bind, self.run)
-        self.pull: Pull | None = None  # drives the calls of its function
 
 
 class ChildRows(KeyRange):

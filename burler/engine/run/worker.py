@@ -43,7 +43,7 @@ from burler.pipeline.pull import Lot, PageSize, Pull
 logger = logging.getLogger(__name__)
 
 _CHARACTERS = 60
-_SHORT_SECONDS = 0.01  # in user code, within which tasks share a page
+_SHORT_SECONDS = 0.05  # in user code, within which tasks share a page
 
 
 class Halted(Exception):
@@ -63,7 +63,8 @@ class Worker:
         self.outbox = Outbox(job)
         self.stop = self.outbox.stop
         self._context = contextvars.copy_context()
-        self._pulls: list[Pull] = []  # calls that have begun, the root's first
+        self._pull_of: dict[str, Pull] = {}  # by the stream whose function it calls
+        self._pulls: list[Pull] = []  # those whose calls have begun, the root's first
         self._size = PageSize(job.run.settings)
         self._no_lot = self._lot()
         self._page_rows = 1
@@ -305,30 +306,32 @@ class Worker:
                 lot.add(stream, row)
             return lot.is_full
 
-        pull = member.pull = member.pull or self._pull_of(task, member)
+        pull = self._pull_of.get(member.name)
+        if pull is None:
+            pull = self._pull_of[member.name] = self._new_pull(member)
         pull.begin(
             lambda: task.invoke(member, parent),
             self.outbox.buffer,
+            member.context,
             ended=ended,
+            take_files=task.take_files,
+            passed=task.files_passed,
             keep=keep if parents or not (counted.keys().isdisjoint(member.names)) else None,
         )
         self._pulls.append(pull)
         return pull
 
-    def _pull_of(self, task: Task, member: Member) -> Pull:
-        job = self._job
-        strategy, is_root = job.spec.strategy, member is task.root
+    def _new_pull(self, member: Member) -> Pull:
+        job, name = self._job, member.name
+        strategy, is_root = job.spec.strategy, name == self.family.root
         return Pull(
-            stream=member.name,
+            stream=name,
             place=member.function.place,
-            context=member.context,
             names=member.names if self.family.has_children else None,
-            records_paths=job.calls.records_paths[member.name],
+            records_paths=job.calls.records_paths[name],
             one_by_one=is_root and job.pushes,
             whole_pages=is_root and isinstance(strategy, OnPage),
             page_by_page=is_root and isinstance(strategy, EveryN | OnPage),
-            take_files=task.take_files,
-            passed=task.files_passed,
         )
 
     def _pull(self, pull: Pull) -> bool:

@@ -308,13 +308,20 @@ class Start:
 
     def __init__(self, of: FamilyState, state: st.State, partition: str | None) -> None:
         self._family, self._state, self._partition = of.family, state, partition
+        self._entries: dict[str, dict[str, Any]] = {}
         self._flat, self._coverage, self.resume_value = of.flat, of.coverage, of.interrupted.value
         if self._coverage is not None:
             self.afresh, self._behind = self._coverage.afresh, self._coverage.behind
         else:  # what the state says of this partition is not true of all streams that are wanted now
-            entry = st.entry_of(state, of.family.root, partition) if of.family.has_substreams else {}
+            entry = self._entry(of.family.root) if of.family.has_substreams else {}
             self.afresh = bool(entry) and not of.family.selected <= st.covers_of(entry, of.family.root)
             self._behind = set(of.family.names) if self.afresh else set()
+
+    def _entry(self, name: str) -> dict[str, Any]:
+        """What the state says of a stream where this call begins, looked up once."""
+        if name not in self._entries:
+            self._entries[name] = st.entry_of(self._state, name, self._partition)
+        return self._entries[name]
 
     def saved(self, name: str) -> Any:
         """The bookmark of a stream, as it stands in the state."""
@@ -322,7 +329,7 @@ class Start:
             return None
         if name == self._family.root and self._coverage is not None:
             return self._coverage.start
-        value = st.value_of(self._state, name, self._family.keys.get(name), self._partition)
+        value = self._entry(name).get(self._family.keys.get(name) or "")
         if value is None and self._partition is not None:
             return self._flat.get(name)
         return value
@@ -359,7 +366,7 @@ class Start:
         if not below:
             return saved
         for name in below:
-            value = st.value_of(self._state, name, family.keys.get(name), self._partition)
+            value = self._entry(name).get(family.keys.get(name) or "")
             values.append(self._looked_back(name, value))
         if None in values:
             return None
@@ -379,12 +386,12 @@ class Start:
                 return {}
             if self._coverage is not None and self._coverage.position is not None:
                 return self._coverage.position
-        found = st.value_of(self._state, name, st.POSITION, self._partition)
+        found = self._entry(name).get(st.POSITION)
         return copy.deepcopy(found) if isinstance(found, dict) else {}
 
     def sources(self, name: str) -> Any:
         """What the state holds of a stream's sources."""
-        return st.value_of(self._state, name, st.SOURCES, self._partition)
+        return self._entry(name).get(st.SOURCES)
 
 
 def flat_bookmarks(state: Mapping[str, Any], family: Family) -> dict[str, Any]:
