@@ -34,6 +34,8 @@ class SourceStates:
         automatic: declared with ``source_state=True``: GET requests are made conditional without a word.
         ignored: nothing that was saved counts (``--ignore-source-state``, or a run that leaves rows out).
         refused: why there can be none here; None if there can.
+        tell: called when an entry stops counting before rows that it does not speak of go out: a STATE without it must
+            be out before them.
     """
 
     def __init__(
@@ -45,14 +47,15 @@ class SourceStates:
         automatic: bool = False,
         ignored: bool = False,
         refused: str | None = None,
+        tell: Callable[[], None] = lambda: None,
     ) -> None:
         self.automatic = automatic
         self._stream = stream
         self._schema = schema
         self._ignored = ignored
         self._refused = refused
-        self._tell: Callable[[], None] = lambda: None
-        self._saved = _entries(saved)
+        self._tell = tell
+        self._saved = _entries(saved) if saved else []
         self._now = list(self._saved)
         self._fresh: set[str] = set()  # sources that were set in this run: they count although others are ignored
         self._gone: set[str] = set()  # sources whose saved entry no longer counts, in further tries neither
@@ -114,11 +117,6 @@ class SourceStates:
 
     # ---- for the engine and the HTTP client ------------------------------------------------------------
 
-    def told_by(self, tell: Callable[[], None]) -> None:
-        """What is called when an entry stops counting before rows that it does not speak of go out: a STATE without it
-        must be out before them."""
-        self._tell = tell
-
     def claim(self, of: str, *, source: str = POLLING) -> bool:
         """Whether this resource is the one that a source's entry is about: the first that is asked for."""
         return self._claimed.setdefault(source, of) == of
@@ -139,6 +137,11 @@ class SourceStates:
         self._claimed.clear()
         self._later.clear()
         self._fresh.clear()
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether a STATE says anything of it."""
+        return bool(self._now)
 
     def entries(self) -> tuple[Entry, ...]:
         """What a STATE says of it."""

@@ -118,15 +118,17 @@ class Kinds:
         Raises:
             StreamError: it is no bookmark.
         """
-        kind, rank = comparable(value, self._textual) if value is not None else ("", None)
-        if value is not None and rank is None:
+        if value is None:
+            return NOWHERE
+        kind, rank = comparable(value, self._textual)
+        if rank is None:
             raise self.refused(
                 f"the bookmark that it begins with is no bookmark: '{self._key}' is {kind} ({_shown(value)}). Correct "
                 "the state (or start_date), or take the key out of it to begin anew."
             )
-        mark = Mark(value, None if value is None else self.rank(value))
+        self.adopt(kind, value)
         self._begun = value
-        return mark
+        return Mark(value, rank)
 
     def mark(self, value: Any) -> Mark:
         """A value with its rank.

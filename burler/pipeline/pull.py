@@ -453,7 +453,7 @@ class Pull:
 
     def _go_down(self, item: Any, stream: str | None, *, ready: bool) -> None:
         assert self._levels is not None
-        level = _Level(self._context.run(iter, item), stream, ready=ready)
+        level = _Level(item if type(item) is GeneratorType else self._context.run(iter, item), stream, ready=ready)
         if self._looks and (self._keep is not None or not ready):
             level.ready, level.rows, level.step = False, True, _STEP_ROWS
             self._look_at(level)

@@ -54,6 +54,7 @@ class Calls:
     Attributes:
         tallies: what functions have counted, by stream.
         nothing_kept: what stands for tasks whose authors keep nothing beside their rows, which are most.
+        no_positions: the same as each ``stream.state``.
         saved_by_hand: an author has vouched for a bookmark.
         sources_changed: what sources say of themselves is other than what was saved.
         of_partitions: the call of the partitions function.
@@ -78,12 +79,13 @@ class Calls:
         self._catalog, self._start_date, self._client = catalog, settings.start_date, client
         self._tailing, self._ignores_sources = tailing, ignores_sources
         self.tallies: dict[str, Tally] = defaultdict(Tally)
-        self.nothing_kept = Snapshot(msgspec.json.encode({name: {} for name in planned.family.called}))
+        self.no_positions: dict[str, dict[str, Any]] = {name: {} for name in planned.family.called}
+        self.nothing_kept = Snapshot(msgspec.json.encode(self.no_positions))
         self.saved_by_hand = self.sources_changed = False
         self.of_partitions = Call()
         specs, emits = planned.specs, planned.family.emits
         self.records_paths = {name: {one: specs[one].records_path for one in some} for name, some in emits.items()}
-        self._streams: dict[str, tuple[StreamRun, Callable[[Any], SourceStates]]] = {}
+        self._streams: dict[str, tuple[StreamRun, Callable[..., SourceStates]]] = {}
         self._given = session.given(client=client, state=lambda: self._state_seen, catalog=lambda: catalog)
         self._state = b"{}"
 
@@ -121,8 +123,8 @@ class Calls:
         if name not in self._streams:
             self._streams[name] = self._in_any_task(spec), self._sources(spec)
         run, sources = self._streams[name]
-        call, source_state = Call(start.bookmark(name, self._first[name])), sources(start.sources(name))
-        source_state.told_by(lambda: call.channel.source_dropped(name))
+        call = Call(start.bookmark(name, self._first[name]))
+        source_state = sources(start.sources(name), tell=lambda: call.channel.source_dropped(name))
         return in_call(run, call, state=start.position(name), partition=partition.values, source_state=source_state)
 
     def _in_any_task(self, spec: StreamSpec) -> StreamRun:
@@ -202,7 +204,7 @@ class Calls:
 
     # ---- source states -----------------------------------------------------------------------------------
 
-    def _sources(self, spec: StreamSpec) -> Callable[[Any], SourceStates]:
+    def _sources(self, spec: StreamSpec) -> Callable[..., SourceStates]:
         """What makes the source states of a stream, or of one of its partitions, as the state has them."""
         name = spec.tap_stream_id
         planned = self.planned.by_name.get(name)

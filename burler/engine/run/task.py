@@ -253,10 +253,15 @@ class Task:
         Raises:
             StreamError: one that holds something else.
         """
-        found = {name: member.run.state for name, member in self.members.items()}
-        kept = {name: entries for name, one in self.members.items() if (entries := one.run.source_state.entries())}
-        if not kept and not any(found.values()):
+        runs = [member.run for member in self.members.values()]
+        if not any(run.state or run.source_state.has_entries for run in runs):
             return self._calls.nothing_kept
+        found = {name: member.run.state for name, member in self.members.items()}
+        kept = {
+            name: one.run.source_state.entries()
+            for name, one in self.members.items()
+            if one.run.source_state.has_entries
+        }
         try:
             positions = msgspec.json.encode(found)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -363,10 +368,11 @@ class Task:
     def progress(self) -> Progress:
         """How far it has come, as far as it is safe to say now."""
         tables = [(name, self.writers[name].versions) for name in self.family.tables]
+        positions = self._calls.no_positions if self._safe is self._calls.nothing_kept else None
         return Progress(
             self.partition,
             {name: msgspec.to_builtins(tracker.safe) for name, tracker in self.trackers.items()},
-            msgspec.json.decode(self._safe.positions),
+            msgspec.json.decode(self._safe.positions) if positions is None else positions,
             self.sources.to_save(
                 # Rows that belong to the table as it stands wait for none.
                 tables_are_whole=all(table.done or table.continued for _name, table in tables),

@@ -362,7 +362,7 @@ class Start:
     def _rolled_up(self, stream: str, saved: Any) -> Any:
         """The oldest of a stream's bookmark and those of substreams below it that roll up, less their lookback."""
         family, values = self._family, [saved]
-        below = sorted(family.rollups & family.below(stream) - {stream})
+        below = sorted(family.rollups & family.below(stream) - {stream}) if family.rollups else []
         if not below:
             return saved
         for name in below:
