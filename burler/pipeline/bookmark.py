@@ -262,7 +262,8 @@ class BookmarkTracker:
         if self._exclusive:
             self._note_below(ranks, present, given, top)
         self._greatest = self._greatest.raised(top)
-        self._last = self._last.raised(top)  # of sorted rows, where alone it counts
+        if self._sorted:
+            self._last = self._last.raised(top)
 
     def _ranks(self, present: list[Any], types: set[type]) -> tuple[list[Any], bool]:
         """What the values of a page are ordered by among themselves, and whether that holds for those of other pages,

@@ -355,7 +355,7 @@ class Pull:
     def _seen(self, level: _Level) -> Iterator[Any]:
         """The rows of a level up to something that is none, each looked at as it comes."""
         name, keep = level.stream or self._name, self._keep
-        size = 0
+        size, seen, before = 0, level.seen or 0, self._rows_seen
         for item in level.source:
             stream, row = name, item
             if type(item) is not dict:
@@ -365,15 +365,15 @@ class Pull:
                 if isinstance(item, tuple):
                     stream, row = item
                     self._check_name(stream)
-            level.seen += 1  # type: ignore[operator]
-            if self._rows_seen % _LOOK_ROWS == 0:
+            if (before + seen) % _LOOK_ROWS == 0:
                 size += size_of_row(row)
-            self._rows_seen += 1
+            level.seen = seen = seen + 1
             if (keep is not None and keep(stream, row)) or size * _LOOK_ROWS >= _BIG_BYTES:
                 self._is_enough = level.paused = True
                 yield item
                 return
             yield item
+        self._rows_seen = before + seen
 
     def _check_name(self, stream: str) -> None:
         if self._names is not None and stream not in self._names:
@@ -402,12 +402,12 @@ class Pull:
             item = self._context.run(next, level.iterator)
         except StopIteration:
             return self._goes_on_behind(level)
-        row = is_row(item)
+        row = type(item) is dict or is_row(item)
         small = type(item) is bytes and is_line(item)
         if level.rows is None:
             level.rows = row or small
         if row:
-            size = size_of_item(item)
+            size = size_of_row(item) if type(item) is dict else size_of_item(item)
             if size < _SMALL_BYTES:
                 level.step = self._first_step
             self._page_bytes += size
