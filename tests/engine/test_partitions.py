@@ -246,3 +246,42 @@ def test_a_row_that_does_not_fit_ends_its_partition_alone():
         '{"account":"a"}': done,
         '{"account":"c"}': done,
     }
+
+
+# ---- many small ones ------------------------------------------------------------------------------
+
+MANY = {f"p{number:02}": [3 * number + 1, 3 * number + 2, 3 * number + 3] for number in range(40)}
+
+
+@pytest.mark.parametrize("order", ["none", "asc"])
+@pytest.mark.parametrize("bad", [(7, 0), (7, 1), (7, 2), (0, 0), (39, 2)])
+def test_a_row_that_does_not_fit_ends_its_partition_and_no_other_that_came_with_it(order: str, bad: tuple[int, int]):
+    def rows(partition):
+        for place, value in enumerate(MANY[partition["account"]]):
+            is_bad = partition["account"] == f"p{bad[0]:02}" and place == bad[1]
+            yield {**row(partition["account"], value), **({"text": 5.5} if is_bad else {})}
+
+    tap = burler.tap("tap-t")
+    tap.partitions("rows", key="account", order=order)(lambda: [{"account": name} for name in MANY])
+    tap.sync("rows", replication_key="id", schema=FIELDS, order="asc")(rows)
+    run = run_tap(tap)
+    out = [one for name, values in MANY.items() for one in (row(name, value) for value in values)]
+    first = 3 * bad[0] + bad[1]
+    assert run.records("rows") == out[:first] + out[3 * bad[0] + 3 :]
+    error = run.result.errors["rows"]
+    assert isinstance(error, PartialError)
+    assert [one.where for one in error.failures] == [f"partition p{bad[0]:02}"]
+    entry = run.states[-1]["bookmarks"].get("rows", {})
+    entries = entry.get("partitions", {})
+    if order == "asc":  # those before it have collapsed into the stream's
+        assert entry.get("id") == (first or None)
+    else:
+        assert entries.get(f"p{bad[0]:02}", {}).get("id") == (first if bad[1] else None)
+    behind = [name for name in MANY if name > f"p{bad[0]:02}"]
+    assert all(entries[name] == {"id": MANY[name][-1]} for name in behind)
+
+
+def test_one_and_the_same_row_may_come_in_several_partitions():
+    same = row("a", 1)
+    tap = partitioned(MANY, lambda: [same])
+    assert run_tap(tap).records("rows") == [same] * len(MANY)
