@@ -112,7 +112,8 @@ class Outbox:
         shares = self.job.shares_pages and given.keys() <= {root} and set(map(type, rows)) <= {dict}
         self._whole.append(_Whole(task, given, rows if shares else None, states))
         self.waiting_rows += len(rows)
-        self.end()
+        if shares:  # else functions of the author's may see its rows, and ask who they are for
+            self.end()
         return shares and task.error is None
 
     def finish(self, task: Task, states: Snapshot | None) -> None:
@@ -123,6 +124,8 @@ class Outbox:
             if states is not None:
                 task.keep_states(states)
             task.finish()
+            if self.task is task:
+                self.end()
             self.job.task_ended(task)
 
     @property

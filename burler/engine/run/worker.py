@@ -488,7 +488,6 @@ class Worker:
                         outbox.guarded(task, partial(task.release, states))
                         if ends:
                             outbox.finish(task, states)
-                            outbox.end()
                 if not lot.rows:
                     if task.wants_state:
                         task.wants_state = False

@@ -13,7 +13,7 @@ import msgspec
 
 from burler.errors import BatchError
 from burler.pipeline.repeats import Page, Repeats
-from burler.records.shape.shaper import SPILL_BYTES, Output, Shaper
+from burler.records.shape.shaper import FIRST_ROWS, SPILL_BYTES, Output, Shaper
 from burler.singer.messages import ArrowPage, Records, Vouched, record_prefix_suffix
 from burler.sinks import Form, Sink
 
@@ -75,7 +75,7 @@ class PageBuffer(Output):
     def begin(self) -> None:
         """A page follows."""
         del self.buffer[:]
-        self.count, self.vouched = 0, None
+        self.count, self.vouched, self._rows = 0, None, FIRST_ROWS
 
     def end(self, keys: list[Any]) -> None:
         """The page is whole.

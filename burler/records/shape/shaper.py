@@ -34,7 +34,7 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 SPILL_BYTES = 56 * 1024  # what a pipe holds, nearly
 _CHUNK_BYTES = 32 * 1024  # as much as is encoded at once: it stays in the cache, and in memory that was used before
 _MOST_ROWS = 256
-_FIRST_ROWS = 16
+FIRST_ROWS = 16
 
 
 class Output:
@@ -59,7 +59,7 @@ class Output:
         self.count = 0
         self.vouched: Vouched | None = None
         self.most_bytes = sys.maxsize
-        self._rows = _FIRST_ROWS
+        self._rows = FIRST_ROWS
 
     def append(
         self,
