@@ -39,11 +39,13 @@ def _place(command: Function) -> Function:
 
     def opened(where: str, tap_id: str | None, lake_options: str | None, **rest: Any) -> Any:
         path = Path(where)
+        if where.startswith("lake:") and not path.exists():
+            raise UsageError(f"{where}: name the lake by its folder or URL, without 'lake:': {where[5:]}")
         if path.is_file() or (not path.is_dir() and "://" not in where and where.endswith(_FILES)):
             if tap_id is not None or lake_options is not None:
                 raise UsageError(f"{where} is a file: --tap-id and --lake-options are for a lake.")
             return command(where=path, **rest)
-        from burler.lake.care.states import state_of
+        from burler.lake.care.taps import state_of
 
         return command(where=state_of(open_lake(where, lake_options, must_exist=True), tap_id), **rest)
 
@@ -184,7 +186,7 @@ def accept(where: Any) -> int:
 
     Exit codes: 0 done, 2 there is no state, 3 a run holds it.
     """
-    from burler.lake.care.states import accept_config
+    from burler.lake.care.taps import accept_config
 
     if isinstance(where, Path):
         raise UsageError(f"{where} is a file: a config is held against the state of a lake alone.")
@@ -220,7 +222,7 @@ def _change(where: Any, change: Change) -> None:
         StorageError: it can't be written.
     """
     if not isinstance(where, Path):
-        from burler.lake.care.states import set_state
+        from burler.lake.care.taps import set_state
 
         set_state(where, change)
         return

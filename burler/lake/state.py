@@ -14,6 +14,7 @@ before the last run that changed it.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -78,7 +79,8 @@ class StoredState:
         if wire.get("format", FORMAT) != FORMAT:
             raise StateError(f"{place} has format {wire['format']}. Upgrade burler to go on from it.")
         more = {key: kept for key, kept in wire.items() if key not in _OURS}
-        return cls(value, config, wire.get("writer-id"), wire.get("written"), more)
+        texts = {key: said for key in ("writer-id", "written") if isinstance(said := wire.get(key), str)}
+        return cls(value, config, texts.get("writer-id"), texts.get("written"), more)
 
     def start(self, place: str) -> dict[str, Any]:
         """The state that a run goes on from.
@@ -295,7 +297,8 @@ def differing_config(state: LakeState, stored: StoredState, fingerprint: Fingerp
     return (
         f"{state.store.url} holds '{state.tap_id}' from another config: {_listed(keys)} "
         f"{'differs' if len(keys) == 1 else 'differ'}. Another source needs a --tap-id of its own; --full-refresh "
-        f"reads all anew.\nThe same source all the same: burler state accept {state.store.url} --tap-id {state.tap_id}"
+        f"reads all anew.\nThe same source all the same: burler state accept {shlex.quote(state.store.url)} "
+        f"--tap-id {shlex.quote(state.tap_id)}"
     )
 
 
@@ -310,10 +313,10 @@ def _exact(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _entries(value: Mapping[str, Any]) -> dict[EntryPath, Any]:
-    """A state by its entries, without ``currently_syncing``."""
+    """A state by its entries, without ``currently_syncing``; ``bookmarks`` of null are none."""
     found: dict[EntryPath, Any] = {}
     for key, held in value.items():
-        if key == _SYNCING:
+        if key == _SYNCING or (key == _BOOKMARKS and held is None):
             continue
         if key != _BOOKMARKS or not isinstance(held, dict):
             found[key,] = held

@@ -14,7 +14,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import msgspec
 
@@ -29,7 +28,7 @@ from burler.lake.lake import Lake, StreamFolder
 from burler.lake.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.singer.lines import decode_head, decode_outermost
-from burler.storage.base import NewFile, OutcomeUnknown, Store
+from burler.storage.base import OutcomeUnknown, Store
 
 BELOW_BYTES = 64 * 1024 * 1024
 _FILES_A_COMMIT = 20
@@ -102,113 +101,62 @@ def compact(
         raise UsageError("compact needs a size of 1 byte or more, and an age of 0 seconds or more.")
     if compression not in _COMPRESSIONS:
         raise UsageError(f"compression {compression!r} is unknown. Known: gz, bz2, none.")
-    Lake(store).warn_if_alone("compact")
+    lake = Lake(store)
+    lake.warn_if_alone("compact")
     found = []
-    for place in Lake(store).folders(taps=taps, streams=streams):
+    for place in lake.folders(taps=taps, streams=streams):
         before = now() - older_than_seconds
-        work = _Work(store, place, below_bytes, before, compression, compression_level, now, on_file)
-        found.append(work.run())
+        done = _stream(place, below_bytes, before, (compression, compression_level), now=now, on_file=on_file)
+        found.append(done)
         if on_progress is not None:
-            on_progress(found[-1])
+            on_progress(done)
     return Compaction(tuple(found))
 
 
-@dataclass(slots=True)
-class _Work:
-    """The compaction of one stream. ``before``: seconds since 1970; what was committed later stays."""
-
-    store: Store
-    place: StreamFolder
-    below_bytes: int
-    before: float
-    compression: str | None
-    level: int
-    now: Callable[[], float]
-    on_file: Callable[[int, int], object] | None
-
-    def run(self) -> CompactedStream:
-        nothing = CompactedStream(self.place.tap_id, self.place.stream, 0, 0)
+def _stream(
+    place: StreamFolder,
+    below_bytes: int,
+    before: float,
+    compression: tuple[str | None, int],
+    *,
+    now: Callable[[], float],
+    on_file: Callable[[int, int], object] | None,
+) -> CompactedStream:
+    """Compact one stream; what was committed after ``before`` stays as it is."""
+    nothing = CompactedStream(*place.names, 0, 0)
+    try:
+        snapshot = place.read_manifest()
+    except LakeError as error:
+        return replace(nothing, problems=(str(error),))
+    if snapshot is None:
+        return nothing
+    groups = _runs(snapshot, below_bytes, before)
+    read, small = 0, sum(map(len, groups))
+    done: list[CompactedFile] = []
+    problems: list[str] = []
+    merged: list[_Merged] = []
+    for number, run in enumerate(groups, 1):
+        written = times.format_time(dt.datetime.fromtimestamp(now(), dt.UTC))
         try:
-            snapshot = self.place.read_manifest()
+            merged.append(_merge(place, run, compression, written))
         except LakeError as error:
-            return replace(nothing, problems=(str(error),))
-        if snapshot is None:
-            return nothing
-        groups = runs(snapshot, below_bytes=self.below_bytes, is_old=self._is_old)
-        done: list[CompactedFile] = []
-        problems: list[str] = []
-        merging = self._merge(groups, problems)
-        while merged := list(islice(merging, _FILES_A_COMMIT)):
-            done += self._commit(snapshot, merged)
-        count = len(snapshot.files)
-        gone = sum(len(file.parts) - 1 for file in done)
-        return replace(nothing, before=count, after=count - gone, files=tuple(done), problems=tuple(problems))
-
-    def _is_old(self, file: DataFile) -> bool:
-        written = file.stats.written if file.stats else ""
-        try:
-            moment = times.moment(written or (file.stats.last if file.stats else ""))
-        except ValueError:
-            return False
-        return moment.timestamp() <= self.before
-
-    def _merge(self, groups: Sequence[Run], problems: list[str]) -> Iterator[Merged]:
-        read, small = 0, sum(map(len, groups))
-        for run in groups:
-            written = times.format_time(dt.datetime.fromtimestamp(self.now(), dt.UTC))
-            try:
-                yield merge(
-                    self.store, self.place, run, compression=self.compression, level=self.level, written=written
-                )
-            except LakeError as error:
-                problems.append(str(error))
-            read += len(run)
-            if self.on_file is not None:
-                self.on_file(read, small)
-
-    def _commit(self, snapshot: Snapshot, merged: list[Merged]) -> list[CompactedFile]:
-        """Put the new files into the manifest in the place of their parts; those that went in.
-
-        Where somebody else replaced or dropped a part meanwhile, or made the manifest anew, the file is removed again.
-        """
-        mark = secrets.token_hex(16)
-        taken: list[Merged] = []
-
-        def change(document: doc.Document) -> bool:
-            taken.clear()
-            listed = set(document["files"])
-            if document["generation"] == snapshot.generation:
-                taken.extend(one for one in merged if listed.issuperset(one.parts))
-            if not taken:
-                return False
-            sequence = doc.add_commit(document, mark)
-            gone = {part for one in taken for part in one.parts}
-            document["files"] = [name for name in document["files"] if name not in gone]
-            doc.add_files(document, [(one.name, replace(one.stats, sequence=sequence)) for one in taken])
-            return True
-
-        self.place.change(change, mark=mark)
-        unused = [one.name for one in merged if one not in taken]
-        if unused:
-            remove_unlisted(self.place, unused, now=self.now())
-        return [self._told(one) for one in taken]
-
-    def _told(self, one: Merged) -> CompactedFile:
-        return CompactedFile(
-            path=f"{self.place.folder}/{one.name}",
-            parts=tuple(f"{self.place.folder}/{part}" for part in one.parts),
-            records=one.stats.records,
-            bytes=one.stats.bytes,
-            stored_bytes=one.stats.stored_bytes or 0,
-        )
+            problems.append(str(error))
+        read += len(run)
+        if on_file is not None:
+            on_file(read, small)
+        if merged and (len(merged) == _FILES_A_COMMIT or number == len(groups)):
+            done += _commit(place, snapshot, merged, now())
+            merged = []
+    count, gone = len(snapshot.files), sum(len(file.parts) - 1 for file in done)
+    return replace(nothing, before=count, after=count - gone, files=tuple(done), problems=tuple(problems))
 
 
-Run = tuple[tuple[DataFile, FileStats], ...]
-
+_Run = list[tuple[DataFile, FileStats]]
 _OUTWEIGHS = 4
+_NO_VERSION = -(2**63)
 
 
-def runs(snapshot: Snapshot, *, below_bytes: int, is_old: Callable[[DataFile], bool]) -> list[Run]:
+def _runs(snapshot: Snapshot, below_bytes: int, before: float) -> list[_Run]:
     """Groups of two files or more that are to become one each, in replay order.
 
     Rows must keep their place: only files that follow each other in replay order, of one schema version. And an
@@ -218,55 +166,36 @@ def runs(snapshot: Snapshot, *, below_bytes: int, is_old: Callable[[DataFile], b
 
     Args:
         below_bytes: the most that a group may have, uncompressed; files of half of it or more stay as they are.
-        is_old: whether a file may be touched at all.
+        before: files of later commits stay, too.
     """
-    found = []
-    for stretch in _stretches(snapshot, below_bytes // 2, is_old):
-        for run in _cut(stretch, below_bytes):
-            kept = _worthwhile(run)
-            if len(kept) > 1:
-                found.append(tuple(kept))
-    return found
-
-
-def _stretches(
-    snapshot: Snapshot, big_bytes: int, is_old: Callable[[DataFile], bool]
-) -> Iterator[list[tuple[DataFile, FileStats]]]:
-    """Neighbours that may be put together as far as schema and size go."""
-    stretch: list[tuple[DataFile, FileStats]] = []
+    found: list[_Run] = [[]]
+    size, newest = 0, _NO_VERSION
     for file in snapshot.files:
-        stats = file.stats
-        fits = stats is not None and stats.bytes < big_bytes and is_old(file)
-        if stretch and (not fits or file.hash != stretch[-1][0].hash):
-            yield stretch
-            stretch = []
-        if fits and stats is not None:
-            stretch.append((file, stats))
-    if stretch:
-        yield stretch
+        stats, run = file.stats, found[-1]
+        if stats is None or stats.bytes >= below_bytes // 2 or not _is_old(stats, before):
+            found.append([])
+            continue
+        activated = stats.activate_version
+        if run:
+            last, last_stats = run[-1]
+            is_other = file.hash != last.hash or last_stats.activate_version is not None
+            if is_other or size + stats.bytes > below_bytes or (activated is not None and newest > activated):
+                found.append([])
+        if not found[-1]:
+            size, newest = 0, _NO_VERSION
+        found[-1].append((file, stats))
+        size, newest = size + stats.bytes, max(newest, *(stats.versions or (newest,)))
+    return [run for run in map(_worthwhile, found) if len(run) > 1]
 
 
-def _cut(stretch: list[tuple[DataFile, FileStats]], below_bytes: int) -> Iterator[list[tuple[DataFile, FileStats]]]:
-    """A stretch in pieces: by size, and where an activation stands."""
-    run: list[tuple[DataFile, FileStats]] = []
-    size = 0
-    newest: int | None = None
-    for file, stats in stretch:
-        drops = stats.activate_version is not None and newest is not None and newest > stats.activate_version
-        if run and (size + stats.bytes > below_bytes or drops):
-            yield run
-            run, size, newest = [], 0, None
-        run.append((file, stats))
-        size += stats.bytes
-        newest = max((version for version in (newest, *(stats.versions or ())) if version is not None), default=None)
-        if stats.activate_version is not None:
-            yield run
-            run, size, newest = [], 0, None
-    if run:
-        yield run
+def _is_old(stats: FileStats, before: float) -> bool:
+    try:
+        return times.moment(stats.written or stats.last).timestamp() <= before
+    except ValueError:
+        return False
 
 
-def _worthwhile(run: list[tuple[DataFile, FileStats]]) -> list[tuple[DataFile, FileStats]]:
+def _worthwhile(run: _Run) -> _Run:
     """Without files at its beginning that outweigh all the rest by far: else each compact writes these rows again."""
     rest = sum(stats.bytes for _, stats in run)
     for at, (_, stats) in enumerate(run):
@@ -276,22 +205,12 @@ def _worthwhile(run: list[tuple[DataFile, FileStats]]) -> list[tuple[DataFile, F
     return []
 
 
+_Merged = tuple[CompactedFile, FileStats]
+"""A compacted file that is published and not committed yet."""
 _NUMBERS = 1_000_000_000 - replaced.FIRST_NUMBER
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """A compacted file that is published and not committed yet. Names are relative to the stream's folder."""
-
-    name: str
-    parts: tuple[str, ...]
-    stats: FileStats
-
-
-_RECORD = b'{"type":"RECORD",'
-
-
-def merge(store: Store, place: StreamFolder, run: Run, *, compression: str | None, level: int, written: str) -> Merged:
+def _merge(place: StreamFolder, run: _Run, compression: tuple[str | None, int], written: str) -> _Merged:
     """Write and publish one file that holds all lines of ``run``'s files, with the note beside it.
 
     The note comes first: as soon as the file can be seen by listing, its parts are left out.
@@ -302,38 +221,42 @@ def merge(store: Store, place: StreamFolder, run: Run, *, compression: str | Non
     Raises:
         LakeError: a part is damaged, or not as its manifest says: nothing is published. StorageError: the store fails.
     """
-    below = len(place.folder) + 1
-    folder = f"{place.folder}/{run[0][0].hash}"
+    store, folder = place.store, f"{place.folder}/{run[0][0].hash}"
+    packer, size, stored = compressor(*compression), 0, 0
     new_file = store.new_file(folder)
     try:
-        size, stored = _write(store, run, new_file, compression, level)
-        stats = replace(merged_stats(run, below), bytes=size, stored_bytes=stored)
+        for block in _blocks(place, run):
+            size += len(block)
+            ready = packer.compress(block)
+            stored += len(ready)
+            if ready:
+                new_file.write(ready)
+        rest = packer.flush()
+        new_file.write(rest)
+        stats = replace(_merged_stats(place, run), bytes=size, stored_bytes=stored + len(rest))
+        note = replaced.to_bytes(Replacement(tuple(stats.replaces or ()), _through(place, run), written))
         first, last = times.moment(stats.first), times.moment(stats.last)
-        note = Replacement(tuple(stats.replaces or ()), _through(store, run, below), written)
         while True:
             number = replaced.FIRST_NUMBER + secrets.randbelow(_NUMBERS)
-            path = f"{folder}/{layout.file_name(place.stream, first, last, number, compression=compression)}"
+            path = f"{folder}/{layout.file_name(place.stream, first, last, number, compression=compression[0])}"
             with contextlib.suppress(FileExistsError):
-                _create_note(store, replaced.note_path(path), replaced.to_bytes(note))
+                _create_note(store, replaced.note_path(path), note)
                 new_file.publish(path)
                 break
     finally:
         new_file.discard()
-    return Merged(path[below:], tuple(file.path[below:] for file, _ in run), stats)
+    parts = tuple(file.path for file, _ in run)
+    return CompactedFile(path, parts, stats.records, size, stored + len(rest)), stats
 
 
-def merged_stats(run: Run, below: int) -> FileStats:
-    """What the manifest will say about the file made of ``run``, less its size; the sequence is left 0.
-
-    Args:
-        below: characters of the stream's folder and the slash, to be cut from paths.
-    """
+def _merged_stats(place: StreamFolder, run: _Run) -> FileStats:
+    """What the manifest will say about the file made of ``run``, less its size; the sequence is left 0."""
     parts = [stats for _, stats in run]
     timed = [stats for stats in parts if stats.records] or parts
     versions = {version for stats in parts for version in stats.versions or ()}
     replaces: dict[str, int] = {}
     for file, stats in run:
-        replaces |= stats.replaces or {file.path[below:]: stats.sequence}
+        replaces |= stats.replaces or {place.name(file.path): stats.sequence}
     return FileStats(
         records=sum(stats.records for stats in parts),
         bytes=0,
@@ -348,13 +271,13 @@ def merged_stats(run: Run, below: int) -> FileStats:
     )
 
 
-def _through(store: Store, run: Run, below: int) -> tuple[str, ...]:
+def _through(place: StreamFolder, run: _Run) -> tuple[str, ...]:
     """Compacted files among the parts, and those that these were made of."""
     found: dict[str, None] = {}
     for file, stats in run:
         if stats.replaces:
-            note = replaced.read(store, file.path)
-            found |= dict.fromkeys((*(note.through if note else ()), file.path[below:]))
+            note = replaced.read(place.store, file.path)
+            found |= dict.fromkeys((*(note.through if note else ()), place.name(file.path)))
     return tuple(found)
 
 
@@ -367,44 +290,40 @@ def _create_note(store: Store, path: str, data: bytes) -> None:
             raise
 
 
-def _write(store: Store, run: Run, new_file: NewFile, compression: str | None, level: int) -> tuple[int, int]:
-    """All lines of the files, compressed; (bytes before compression, bytes stored)."""
-    packer = compressor(compression, level)
-    size = stored = 0
-    line_1: bytes | None = None
+def _blocks(place: StreamFolder, run: _Run) -> Iterator[bytes]:
+    """All lines of the files, line 1 once.
 
-    def put(data: bytes) -> None:
-        nonlocal size, stored
-        size += len(data)
-        ready = packer.compress(data)
-        if ready:
-            stored += len(ready)
-            new_file.write(ready)
-
+    Raises:
+        LakeError: a file is damaged, is not what the manifest says, or has another line 1.
+    """
+    store, line_1 = place.store, b""
     for file, stats in run:
+        where, see = store.locate(file.path), f"See: burler lake check {store.url}"
         blocks = read_blocks(store, file.path)
         first = next(blocks)
-        if line_1 is None:
-            line_1 = first
-            put(first)
-        elif first != line_1:
-            raise LakeError(f"{store.locate(file.path)}: line 1 is not that of the file before it, {run[0][0].path}.")
-        records, length = 0, len(first)
+        if line_1 and first != line_1:
+            raise LakeError(f"{where}: line 1 is not that of the file before it, {run[0][0].path}.")
+        if not line_1:
+            yield first
+        line_1, records, length = first, 0, len(first)
         for block in blocks:
-            records += _records(store, file, block)
+            try:
+                records += _records(block)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                raise LakeError(f"{where} holds a line that is no Singer message ({error}). {see}") from None
             length += len(block)
-            put(block)
+            yield block
         if (records, length) != (stats.records, stats.bytes):
             raise LakeError(
-                f"{store.locate(file.path)} holds {records:,} rows in {length:,} bytes, its manifest says "
-                f"{stats.records:,} in {stats.bytes:,}. See: burler lake check {store.url}"
+                f"{where} holds {records:,} rows in {length:,} bytes, its manifest says {stats.records:,} in "
+                f"{stats.bytes:,}. {see}"
             )
-    rest = packer.flush()
-    new_file.write(rest)
-    return size, stored + len(rest)
 
 
-def _records(store: Store, file: DataFile, block: bytes) -> int:
+_RECORD = b'{"type":"RECORD",'
+
+
+def _records(block: bytes) -> int:
     """How many of a block's lines are RECORDs.
 
     Where all begin as burler's own do, that is seen by counting. What stands behind it is then not looked at, as
@@ -413,19 +332,36 @@ def _records(store: Store, file: DataFile, block: bytes) -> int:
     lines = block.count(b"\n")
     if block.startswith(_RECORD) and block.count(b"\n" + _RECORD) == lines - 1:
         return lines
-    return _decoded_records(store, file, block)
+    return sum(decode_outermost(decode_head, line).type.upper() == "RECORD" for line in block[:-1].split(b"\n"))
 
 
-def _decoded_records(store: Store, file: DataFile, block: bytes) -> int:
-    """The same of any lines.
+def _commit(place: StreamFolder, snapshot: Snapshot, merged: Sequence[_Merged], now: float) -> list[CompactedFile]:
+    """Put new files into the manifest in the place of their parts; those that went in.
 
-    Raises:
-        LakeError: one is no message.
+    Where somebody else replaced or dropped a part meanwhile, or made the manifest anew, the file is removed again.
     """
-    try:
-        return sum(decode_outermost(decode_head, line).type.upper() == "RECORD" for line in block[:-1].split(b"\n"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise LakeError(
-            f"{store.locate(file.path)} holds a line that is no Singer message ({error}). "
-            f"See: burler lake check {store.url}"
-        ) from None
+    mark = secrets.token_hex(16)
+    taken: list[CompactedFile] = []
+
+    def change(document: doc.Document) -> bool:
+        listed, gone = set(document["files"]), set[str]()
+        taken.clear()
+        new: list[tuple[str, FileStats]] = []
+        for file, stats in merged if document["generation"] == snapshot.generation else ():
+            parts = set(map(place.name, file.parts))
+            if listed >= parts:
+                taken.append(file)
+                new.append((place.name(file.path), stats))
+                gone |= parts
+        if not taken:
+            return False
+        sequence = doc.add_commit(document, mark)
+        document["files"] = [name for name in document["files"] if name not in gone]
+        doc.add_files(document, [(name, replace(stats, sequence=sequence)) for name, stats in new])
+        return True
+
+    place.change(change, mark=mark)
+    unused = [place.name(file.path) for file, _ in merged if file not in taken]
+    if unused:
+        remove_unlisted(place, unused, now=now)
+    return taken

@@ -34,11 +34,24 @@ _SKEW_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FoundLock:
-    """A lock that was found. ``dead``: why its holder is taken for dead, in words; None if that may live."""
+    """A lock that was found. ``lives``: whether the process that holds it does; None where that can't be known.
+    ``age``: seconds since it last changed."""
 
     file: StoredFile
     blob: Blob
-    dead: str | None
+    holder: LockFile
+    lives: bool | None
+    age: float
+
+    @property
+    def dead(self) -> str | None:
+        """Why its holder is taken for dead, in words; None if that may live. A live one changes its lock each tenth of
+        the ``ttl-ms``."""
+        if self.lives is not None:
+            return None if self.lives else f"its holder {self.holder.writer_id} has ended"
+        if self.age < max(_LEAST_SECONDS, _BEATS * (self.holder.ttl_ms or 0) / 1000):
+            return None
+        return f"its holder {self.holder.writer_id} has not renewed it for {self.age / 3600:,.1f} hours"
 
 
 class Listing:
@@ -63,7 +76,9 @@ class Listing:
         found = []
         for file in self.files.values():
             if file.path.rpartition("/")[2] == LOCK and (blob := self.store.read(file.path)) is not None:
-                found.append(FoundLock(file, blob, self._dead(file, LockFile.from_bytes(blob.data))))
+                holder = LockFile.from_bytes(blob.data)
+                lives = _lives(self.store, file.path, holder)
+                found.append(FoundLock(file, blob, holder, lives, self.age(file)))
         return found
 
     @cached_property
@@ -73,11 +88,7 @@ class Listing:
         What is hidden there may be a file that it is writing; what is in no manifest, and younger, one that it has not
         committed yet (workers make files for hours, and the driver commits them at the end).
         """
-        return {
-            lock.file.path.rpartition("/")[0]: _since(LockFile.from_bytes(lock.blob.data))
-            for lock in self.locks
-            if lock.dead is None
-        }
+        return {lock.file.path.rpartition("/")[0]: _since(lock.holder) for lock in self.locks if lock.dead is None}
 
     def unfinished(self) -> Iterator[StoredFile]:
         """Hidden files that a process was writing; not where one may be at work."""
@@ -85,16 +96,6 @@ class Listing:
             folder, _, name = path.rpartition("/")
             if name.startswith(TEMPORARY) and folder not in self.busy:
                 yield file
-
-    def _dead(self, file: StoredFile, lock: LockFile) -> str | None:
-        """A live holder changes its lock each tenth of the ``ttl-ms``."""
-        lives = holder_lives(self.store, file.path, lock)
-        if lives is not None:
-            return None if lives else f"its holder {lock.writer_id} has ended"
-        age = self.age(file)
-        if age < max(_LEAST_SECONDS, _BEATS * (lock.ttl_ms or 0) / 1000):
-            return None
-        return f"its holder {lock.writer_id} has not renewed it for {age / 3600:,.1f} hours"
 
 
 class StreamListing(Listing):
@@ -185,7 +186,7 @@ def listed(
     return streams, Listing(store, elsewhere, now=now)
 
 
-def holder_lives(store: Store, path: str, lock: LockFile) -> bool | None:
+def _lives(store: Store, path: str, lock: LockFile) -> bool | None:
     """Whether the process that holds the lock at ``path`` lives; None where that can't be known.
 
     Only for a holder on this very system, whose sign of life the kernel drops. Changes nothing: the file of the sign

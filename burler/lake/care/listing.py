@@ -9,9 +9,10 @@ from typing import Any
 from burler import times
 from burler.errors import LakeError, StateError
 from burler.lake import catalogue, replaced
+from burler.lake.care.taps import notes_of
 from burler.lake.lake import Lake, StreamFolder
 from burler.lake.layout import STATE, parse_file_name
-from burler.lake.snapshot import DataFile, Snapshot
+from burler.lake.snapshot import DataFile
 from burler.lake.state import StoredState
 from burler.storage.base import Store
 
@@ -104,57 +105,48 @@ def ls(store: Store, *, taps: Sequence[str] | None = None, streams: Sequence[str
     """
     problem = None
     try:
-        lake = catalogue.read_singerlake(store) or {}
+        notes = catalogue.taps_of(catalogue.read_singerlake(store))
     except LakeError as error:
-        lake, problem = {}, str(error)
-    notes = lake.get("taps")
-    notes = notes if isinstance(notes, dict) else {}
-    by_tap: dict[str, list[StreamInfo]] = {}
-    folders: dict[str, str] = {}
+        notes, problem = {}, str(error)
+    by_tap: dict[tuple[str, str], list[StreamInfo]] = {}
     for place in Lake(store).folders(taps=taps, streams=streams):
-        found = _stream(store, place)
+        found = _stream(place)
         if found is not None:
-            by_tap.setdefault(place.tap_id, []).append(found)
-            folders[place.tap_id] = place.folder.rpartition("/")[0]
-    found_taps = (
-        _tap(tap, notes.get(tap), found, _state_written(store, folders[tap])) for tap, found in by_tap.items()
-    )
-    return LakeInfo(store.url, tuple(found_taps), problem)
+            by_tap.setdefault((place.tap_id, place.tap_folder), []).append(found)
+    told = (_tap(store, tap_id, folder, notes.get(tap_id), some) for (tap_id, folder), some in by_tap.items())
+    return LakeInfo(store.url, tuple(told), problem)
 
 
-def _state_written(store: Store, tap_folder: str) -> str | None:
-    path = f"{tap_folder}/{STATE}"
+def _tap(store: Store, tap_id: str, folder: str, notes: Any, streams: Sequence[StreamInfo]) -> TapInfo:
+    path, state = f"{folder}/{STATE}", None
     blob = store.read(path)
     try:
-        return None if blob is None else StoredState.from_bytes(blob.data, store.locate(path)).written
+        stored = None if blob is None else StoredState.from_bytes(blob.data, store.locate(path))
+        state = stored.written if stored is not None and stored.value else None
     except StateError:
-        return "unreadable"
+        state = "unreadable"
+    said, status = notes_of(tap_id, notes), notes.get("status") if isinstance(notes, dict) else None
+    return TapInfo(tap_id, said.owner, said.description, said.documentation, status, tuple(streams), state)
 
 
-def _tap(tap_id: str, notes: Any, streams: list[StreamInfo], state: str | None) -> TapInfo:
-    notes = notes if isinstance(notes, dict) else {}
-    owner, description, documentation = (text_of(notes, key) for key in ("owner", "description", "documentation"))
-    return TapInfo(tap_id, owner, description, documentation, notes.get("status"), tuple(streams), state)
-
-
-def text_of(notes: dict[str, Any], key: str) -> str | None:
-    """A note as text; None where there is none."""
-    value = notes.get(key)
-    return None if value in (None, "") else str(value)
-
-
-def _stream(store: Store, place: StreamFolder) -> StreamInfo | None:
-    problem = None
+def _stream(place: StreamFolder) -> StreamInfo | None:
+    """One stream; None: an empty folder."""
+    snapshot, problem, sizes = None, None, dict[str, int]()
     try:
         snapshot = place.read_manifest()
     except LakeError as error:
-        snapshot, problem = None, str(error)
-    has_manifest, sizes = snapshot is not None, {}
+        problem = str(error)
+    has_manifest = snapshot is not None
     if snapshot is None:
-        sizes = {file.path: file.size_bytes for file in store.files(place.folder)}
-        snapshot, problem = _by_listing(store, place, list(sizes), problem)
-        if not snapshot.files and problem is None:
-            return None  # an empty folder
+        sizes = {file.path: file.size_bytes for file in place.store.files(place.folder)}
+        paths = replaced.all_data_files(place.folder, sizes)
+        if not paths and problem is None:
+            return None
+        try:
+            paths = replaced.standing(place.store, place.folder, paths)
+        except LakeError as error:
+            problem = problem or str(error)
+        snapshot = place.without_manifest(paths)
     infos = tuple(_file(file, sizes.get(file.path)) for file in snapshot.files)
     versions = tuple(
         VersionInfo(*_totals(one for one in infos if one.hash == digest), digest, snapshot.versions.get(digest))
@@ -171,19 +163,6 @@ def _stream(store: Store, place: StreamFolder) -> StreamInfo | None:
         all_files=infos,
         problem=problem,
     )
-
-
-def _by_listing(
-    store: Store, place: StreamFolder, there: list[str], problem: str | None
-) -> tuple[Snapshot, str | None]:
-    paths = replaced.all_data_files(place.folder, there)
-    try:
-        paths = replaced.standing(store, place.folder, paths)
-    except LakeError as error:
-        problem = problem or str(error)
-    files = [DataFile(path) for path in paths]
-    files.sort(key=lambda file: file.order)
-    return Snapshot(place.tap_id, place.stream, place.folder, tuple(files)), problem
 
 
 def _file(file: DataFile, size: int | None) -> FileInfo:

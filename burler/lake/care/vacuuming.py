@@ -128,7 +128,7 @@ class _Sweep:
                 listing.store.remove(file.path)
             self.found[file.path] = file
         dead = {lock.file.path: lock for lock in listing.locks if lock.dead is not None}
-        for file in self._old((lock.file, "lock", listing.age(lock.file)) for lock in dead.values()):
+        for file in self._old((lock.file, "lock", lock.age) for lock in dead.values()):
             try:
                 if self._yes:
                     listing.store.delete(file.path, tag=dead[file.path].blob.tag)
