@@ -106,7 +106,7 @@ def _discover(store: Store, asked: Asked) -> int:
     from burler.singer.messages import encode
 
     broken: dict[str, BurlerError] = {}
-    found = discover(store, asked, on_broken=broken.__setitem__)
+    found = discover(store, asked, broken)
     process.print_json(msgspec.Raw(encode(found.to_wire())))
     return _told(broken)
 
@@ -129,7 +129,7 @@ def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | Non
         out = Counter(lines.write)
         how_far = progress(lambda: f"{size(out.count)} of messages written", stdout_on_terminal=on_terminal)
         with stopper.installed(), how_far:
-            chosen = choose(store, asked, catalog, on_broken=broken.__setitem__)
+            chosen = choose(store, asked, catalog, broken)
             if catalog is not None and not chosen and not broken:
                 logger.warning("--catalog selects no stream of this lake: nothing is read.")
             replay = Replay(

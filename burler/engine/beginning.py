@@ -82,7 +82,7 @@ def beginning(
         raise ConfigError(other)
     if given is None and stored is not None and refresh is not True:
         given = stored.start(lake.place)
-        logger.info("%s: goes on from the state in the lake, of %s", source.name, stored.written)
+        logger.info("%s: goes on from the state in the lake, of %s", source.name, stored.written or "an unknown time")
     names = _refreshed(source, refresh, given)
     start = _without(given, names)
     keeper = StateKeeper(

@@ -313,10 +313,10 @@ def _exact(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _entries(value: Mapping[str, Any]) -> dict[EntryPath, Any]:
-    """A state by its entries, without ``currently_syncing``; ``bookmarks`` of null are none."""
+    """A state by its entries, without ``currently_syncing``."""
     found: dict[EntryPath, Any] = {}
     for key, held in value.items():
-        if key == _SYNCING or (key == _BOOKMARKS and held is None):
+        if key == _SYNCING:
             continue
         if key != _BOOKMARKS or not isinstance(held, dict):
             found[key,] = held

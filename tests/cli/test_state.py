@@ -295,8 +295,24 @@ def test_care_leaves_it(folder: Path) -> None:
         assert burler("lake", *command, cwd=folder).code == 0
     assert sorted((path.name, path.read_bytes()) for path in folder.rglob("state*.json")) == before
     assert burler("lake", "check", "lake", cwd=folder).code == 0
+    assert (listed_state(folder) or "").startswith("20")
+
+
+def listed_state(folder: Path) -> str | None:
+    """What ``ls`` says of when the state was written."""
     listed = json.loads(burler("lake", "ls", "lake", "--json", cwd=folder).text)
-    assert listed["taps"][0]["state"].startswith("20")
+    return listed["taps"][0]["state"]
+
+
+def test_a_state_of_nothing_has_no_time_and_an_odd_time_is_none(folder: Path) -> None:
+    run(folder)
+    path = folder / "lake/raw/tap-shop/state.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "written": 5}))
+    assert listed_state(folder) is None and "orders" in kept(folder)
+    run(folder, MOST="4")
+    assert listed_state(folder) is not None
+    state(folder, "reset", "lake")
+    assert listed_state(folder) is None
 
 
 # ---- another config -------------------------------------------------------------------------------------------------
@@ -310,7 +326,10 @@ def test_another_account_is_refused_with_the_keys_that_differ(folder: Path) -> N
     (folder / "s.json").write_text('{"bookmarks": {}}')
     assert run(folder, "--state", "s.json", TAP_SHOP_ACCOUNT="other").code == 2
     assert run(folder, "--full-refresh=orders", TAP_SHOP_ACCOUNT="other").code == 2
-    assert run(folder, "--tap-id", "tap-shop-b", TAP_SHOP_ACCOUNT="other").code == 0
+    assert run(folder, "--tap-id", "tap shop", TAP_SHOP_ACCOUNT="other").code == 0
+    assert "accept lake --tap-id 'tap shop'" in run(folder, "--tap-id", "tap shop").one_critical().replace(
+        str(folder) + "/", ""
+    )
 
 
 def test_secrets_settings_tuning_and_defaults_do_not_count(folder: Path) -> None:
@@ -452,6 +471,7 @@ def test_the_tap_is_to_be_named_where_there_are_several(folder: Path) -> None:
     unknown = burler("state", "show", "lake", "--tap-id", "secnd", cwd=folder)
     assert unknown.code == 2 and "Did you mean 'second'?" in unknown.stderr
     assert burler("state", "show", "nolake", cwd=folder).code == 2
+    assert "without 'lake:': lake" in burler("state", "show", "lake:lake", cwd=folder).one_critical()
     assert burler("state", "set", "lake", "orders", "--tap-id", "second", cwd=folder, stdin=b"[]").code == 2
 
 

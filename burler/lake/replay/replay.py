@@ -119,9 +119,8 @@ def plan(snapshot: Snapshot, choice: Choice, start: Position) -> Plan:
     parts: list[Part] = []
     again: list[str] = []
     for file in choice.of(snapshot):
-        order = file.order
-        origins = _origins(snapshot, file, order)
-        new = [one for one in origins if _is_behind(one[0], limit)]
+        origins = origins_of(snapshot, file)
+        new = [one for one in origins if is_behind(one[0], limit)]
         if origins and not new:
             continue
         if 0 < len(new) < len(origins) and all(path in replaced for _, path in new):
@@ -130,23 +129,24 @@ def plan(snapshot: Snapshot, choice: Choice, start: Position) -> Plan:
             continue
         if len(new) < len(origins):
             again.append(file.path)
-        parts.append(Part(file, order, tuple(point for point, _ in new)))
+        parts.append(Part(file, file.order, tuple(point for point, _ in new)))
     parts.sort(key=lambda part: part.order)
     return Plan(tuple(parts), tuple(_positions(snapshot, parts)), Position(snapshot.sequence), tuple(again))
 
 
-def _is_behind(point: Point, limit: tuple[Any, ...]) -> bool:
+def is_behind(point: Point, limit: tuple[Any, ...]) -> bool:
+    """Whether a point lies behind what ``Position.limit`` says."""
     return point >= limit if len(limit) == 1 else point > limit
 
 
-def _origins(snapshot: Snapshot, file: DataFile, order: Point) -> list[tuple[Point, str]]:
+def origins_of(snapshot: Snapshot, file: DataFile) -> list[tuple[Point, str]]:
     """The committed files whose rows are in a file: itself, or those that it replaced. Nothing is known of a file
     without statistics: it may be new or old, and so always counts as new."""
     stats = file.stats
     if stats is None:
         return []
     if not stats.replaces:
-        return [(order, file.path)]
+        return [(file.order, file.path)]
     paths = ((f"{snapshot.folder}/{name}", sequence) for name, sequence in stats.replaces.items())
     # "/~": a part that is removed. It keeps its place; its path is no file's, so that none is taken for it.
     return sorted(((sequence, sort_key(path.replace("/~", "/"))), path) for path, sequence in paths)
@@ -193,7 +193,7 @@ class Replayed:
 
 
 class _Broken(Exception):
-    """A file can't be read; the reason is its cause."""
+    """A file can't be read. ``reason``: why."""
 
     def __init__(self, reason: BurlerError) -> None:
         super().__init__()
@@ -202,6 +202,20 @@ class _Broken(Exception):
 
 class _Stopped(Exception):
     pass
+
+
+class _Reading:
+    """What a store or a file raises here ends its stream, and not the run."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
+        if isinstance(error, _UNREADABLE):
+            raise _Broken(error) from error
+
+
+_READING = _Reading()
 
 
 class Replay:
@@ -252,7 +266,8 @@ class Replay:
                     self._stream(stream, its_plan)
                 except _Broken as broken:
                     self.done.errors[stream.id] = broken.reason
-                self._say(stream)
+                rows, files = self.done.records[stream.id], self.done.files[stream.id]
+                _log.info("stream '%s': %s row(s) of %s file(s)", stream.id, rows, files)
         except _Stopped:
             self.done.stopped = True
         self._emit_state(last=True)
@@ -279,7 +294,10 @@ class Replay:
     def _stream(self, stream: ReplayStream, its_plan: Plan) -> None:
         self.done.records[stream.id] = self.done.files[stream.id] = 0
         if not its_plan.parts:
-            self._newest_schema(stream)
+            with _READING:
+                head = stream.newest(self._store)
+            if head is not None:
+                self._write(stream.shaped(head)[0])
         before: bytes | None = None
         for part, position in zip(its_plan.parts, its_plan.after, strict=True):
             before = self._part(stream, part, before)
@@ -289,22 +307,12 @@ class Replay:
         self._move(stream, its_plan.end)
         self._emit_state()
 
-    def _newest_schema(self, stream: ReplayStream) -> None:
-        try:
-            head = stream.newest(self._store)
-        except _UNREADABLE as error:
-            raise _Broken(error) from error
-        if head is not None:
-            self._write(stream.shaped(head)[0])
-
     def _part(self, stream: ReplayStream, part: Part, before: bytes | None) -> bytes:
         """One file. ``before``: line 1 of the file before it; gives that of this one."""
         if self._should_stop():
             raise _Stopped
-        try:
+        with _READING:
             opened = FileLines(self._store, part.file)
-        except _UNREADABLE as error:
-            raise _Broken(error) from error
         with opened:
             line, cut = stream.shaped(opened.head)
             if opened.head.line != before:
@@ -314,10 +322,8 @@ class Replay:
             )
             pages = opened.lines(wanted)
             while True:
-                try:
+                with _READING:
                     page = next(pages, None)
-                except _UNREADABLE as error:
-                    raise _Broken(error) from error
                 if page is None:
                     break
                 self._write(page[0])
@@ -342,8 +348,3 @@ class Replay:
             self._written = line
         self._flush()
         self._due = self._monotonic() + STATE_SECONDS
-
-    def _say(self, stream: ReplayStream) -> None:
-        _log.info(
-            "stream '%s': %s row(s) of %s file(s)", stream.id, self.done.records[stream.id], self.done.files[stream.id]
-        )

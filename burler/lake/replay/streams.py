@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -48,22 +48,17 @@ class Asked:
     columns: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A stream of the lake, not looked at yet."""
-
-    tap_id: str
-    stream: str
-    id: str
+Broken = dict[str, BurlerError]
+"""Why streams can't be read, by their ids."""
 
 
-def find(store: Store, asked: Asked) -> list[Found]:
-    """The streams that the options name, tap by tap, in the order of each tap's catalog. No manifest is read.
+def _find(lake: Lake, asked: Asked) -> dict[str, StreamFolder]:
+    """The streams that the options name by their ids, tap by tap, in the order of each tap's catalog. No manifest is
+    read.
 
     Raises:
         UsageError: a tap or stream that was asked for is not there, or the lake is empty.
     """
-    lake = Lake(store)
     folders = lake.folders(taps=asked.taps or None)
     for folder in dict.fromkeys(path for one in folders if (path := _nameless(one))):
         _log.warning("%s is left out: %s", folder, _NAMELESS)
@@ -71,17 +66,20 @@ def find(store: Store, asked: Asked) -> list[Found]:
     if not there:
         raise lake.is_empty()
     lake.narrowed(there, asked.streams)
-    by_tap = [_in_order(store, list(group)) for _, group in groupby(there, lambda one: one.tap_id)]
-    twins = {name for name, times in Counter(one.stream for one in there).items() if times > 1}
-    found = [
-        Found(*one.names, f"{one.tap_id}-{one.stream}" if one.stream in twins else one.stream)
-        for group in by_tap
-        for one in group
-    ]
-    for id, times in Counter(one.id for one in found).items():
-        if times > 1:  # a stream whose own name begins with another tap's
-            raise UsageError(f"{store.url}: two streams would both have the id '{id}'. Read one tap at a time: --tap")
-    return [one for one in found if not asked.streams or one.stream in asked.streams]
+    times = Counter(one.stream for one in there)
+    found: dict[str, StreamFolder] = {}
+    for tap_id, group in groupby(there, lambda one: one.tap_id):
+        some = list(group)
+        entries = _catalogue(lake.store, tap_id) if len(some) > 1 else ()
+        order = {entry["stream"]: at for at, entry in enumerate(entries) if isinstance(entry.get("stream"), str)}
+        for one in sorted(some, key=lambda one: (order.get(one.stream, len(order)), one.stream)):
+            id = f"{tap_id}-{one.stream}" if times[one.stream] > 1 else one.stream
+            if id in found:  # a stream whose own name begins with another tap's
+                raise UsageError(
+                    f"{lake.store.url}: two streams would both have the id '{id}'. Read one tap at a time: --tap"
+                )
+            found[id] = one
+    return {id: one for id, one in found.items() if not asked.streams or one.stream in asked.streams}
 
 
 def _nameless(one: StreamFolder) -> str | None:
@@ -94,24 +92,13 @@ def _nameless(one: StreamFolder) -> str | None:
     return None
 
 
-def _in_order(store: Store, streams: list[StreamFolder]) -> list[StreamFolder]:
-    """The streams of one tap, in the order of its catalog."""
-    order = _catalogue_order(store, streams[0].tap_id) if len(streams) > 1 else {}
-    return sorted(streams, key=lambda one: (order.get(one.stream, len(order)), one.stream))
-
-
-def _catalogue_order(store: Store, tap_id: str) -> dict[str, int]:
+def _catalogue(store: Store, tap_id: str) -> Sequence[dict[str, Any]]:
+    """The entries of a tap's ``catalogue.json``; it can be spared, so a broken one is only told of."""
     try:
-        catalogue = read_catalogue(store, tap_id)
+        return (read_catalogue(store, tap_id) or {}).get("streams") or ()
     except LakeError as error:
         _log.warning("%s", error)
-        return {}
-    entries = (catalogue or {}).get("streams") or ()
-    return {entry["stream"]: at for at, entry in enumerate(entries) if isinstance(entry.get("stream"), str)}
-
-
-OnBroken = Callable[[str, BurlerError], object]
-"""(a stream's id, why it can't be read)."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,89 +149,61 @@ class ReplayStream:
         return None if digest is None else head_by_hash(store, self.snapshot, digest)
 
 
-def choose(
-    store: Store, asked: Asked, catalog: Catalog | None = None, *, on_broken: OnBroken | None = None
-) -> list[ReplayStream]:
+def choose(store: Store, asked: Asked, catalog: Catalog | None, broken: Broken) -> list[ReplayStream]:
     """The streams to replay: each with the one snapshot of its manifest that the run uses.
 
     Args:
-        on_broken: told of each stream whose manifest can't be read; it is left out. None: the error is raised.
+        broken: streams whose manifest can't be read are put here, and left out.
 
     Raises:
         UsageError: what was asked for is not there. CatalogError: the catalog selects a stream that the lake does not
-            have, or two streams would go out under one name. LakeError: a manifest is broken. StorageError: the store
-            fails.
+            have, or two streams would go out under one name. StorageError: the store fails.
     """
-    broken: list[str] = []
-
-    def tell(id: str, error: BurlerError) -> None:
-        if on_broken is None:
-            raise error
-        on_broken(id, error)
-        broken.append(id)
-
-    made = load_all(store, asked, catalog, on_broken=tell)
+    made = _load(store, asked, catalog, broken)
     if not broken:  # else the column may be in a stream that can't be looked at
         _refuse_unknown_columns(made, asked)
     _refuse_one_name_twice(made)
     return made
 
 
-def load_all(
-    store: Store, asked: Asked, catalog: Catalog | None = None, *, on_broken: OnBroken | None = None
-) -> list[ReplayStream]:
+def _load(store: Store, asked: Asked, catalog: Catalog | None, broken: Broken) -> list[ReplayStream]:
     """As ``choose``, without the question of whether they can go out together."""
-    found = find(store, asked)
+    lake = Lake(store)
+    found = _find(lake, asked)
     if catalog is not None:
         found = _selected(found, catalog)
-    snapshots: list[tuple[Found, Snapshot]] = []
-    is_whole = True
-    for one in found:
+    snapshots: list[Snapshot] = []
+    made: list[ReplayStream] = []
+    for id, place in found.items():
         try:
-            snapshot = _load(store, one, asked)
-        except NoSuchStream:
-            raise
-        except (LakeError, UsageError) as error:  # broken; or we have no right to read it
-            if on_broken is None:
+            snapshot = lake.snapshot(*place.names)
+        except NoSuchStream:  # a folder of somebody else, or of a writer that has just begun
+            if place.stream in asked.streams:
                 raise
-            on_broken(one.id, error)
-            is_whole = False
             continue
-        if snapshot is not None:
-            snapshots.append((one, snapshot))
-    made = [stream for one, snapshot in snapshots if (stream := _stream(one, snapshot, asked, catalog)) is not None]
-    if not made and snapshots and asked.schema is not None and is_whole:
-        raise no_such_version(asked.schema, [snapshot for _, snapshot in snapshots])
+        except (LakeError, UsageError) as error:  # broken; or we have no right to read it
+            broken[id] = error
+            continue
+        snapshots.append(snapshot)
+        hashes = snapshot.versions_asked(asked.schema)
+        if asked.schema is not None and not hashes:
+            _log.info("stream '%s' has no schema version '%s'; it is left out", id, asked.schema)
+            continue
+        entry = None if catalog is None else catalog.entries[id]
+        made.append(
+            ReplayStream(
+                id=id,
+                snapshot=snapshot,
+                choice=Choice(hashes, asked.times),
+                columns=asked.columns,
+                name=None if entry is None or entry.emitted_name == place.stream else entry.emitted_name,
+                metadata={} if entry is None else with_booleans(entry.metadata, stream=id),
+                only=_only(snapshot, hashes, asked),
+            )
+        )
+    if not made and snapshots and asked.schema is not None and not broken:
+        raise no_such_version(asked.schema, snapshots)
     return made
-
-
-def _load(store: Store, one: Found, asked: Asked) -> Snapshot | None:
-    try:
-        return Lake(store).snapshot(one.tap_id, one.stream)
-    except NoSuchStream:  # a folder of somebody else, or of a writer that has just begun
-        if one.stream in asked.streams:
-            raise
-        return None
-
-
-def _stream(one: Found, snapshot: Snapshot, asked: Asked, catalog: Catalog | None) -> ReplayStream | None:
-    hashes = snapshot.versions_asked(asked.schema)
-    if asked.schema is not None and not hashes:
-        _log.info("stream '%s' has no schema version '%s'; it is left out", one.id, asked.schema)
-        return None
-    entry = None if catalog is None else catalog.entries[one.id]
-    name = None
-    if entry is not None and entry.emitted_name != one.stream:
-        name = entry.emitted_name
-    return ReplayStream(
-        id=one.id,
-        snapshot=snapshot,
-        choice=Choice(hashes, asked.times),
-        columns=asked.columns,
-        name=name,
-        metadata={} if entry is None else with_booleans(entry.metadata, stream=one.id),
-        only=_only(snapshot, hashes, asked),
-    )
 
 
 def _only(snapshot: Snapshot, hashes: frozenset[str] | None, asked: Asked) -> dict[str, str]:
@@ -255,17 +214,16 @@ def _only(snapshot: Snapshot, hashes: frozenset[str] | None, asked: Asked) -> di
     return {key: value for key, value in only.items() if value is not None}
 
 
-def _selected(found: list[Found], catalog: Catalog) -> list[Found]:
+def _selected(found: dict[str, StreamFolder], catalog: Catalog) -> dict[str, StreamFolder]:
     """Those that the catalog selects, in the lake's own order."""
-    known = {one.id: one for one in found}
-    wanted = {id for id, entry in catalog.entries.items() if stream_selected(entry.metadata, stream=id)}
-    for id in catalog.entries:
-        if id in wanted and id not in known:
+    wanted = [id for id, entry in catalog.entries.items() if stream_selected(entry.metadata, stream=id)]
+    for id in wanted:
+        if id not in found:
             raise CatalogError(
-                f"the catalog selects stream '{id}', which is not among those that are read.{did_you_mean(id, known)} "
-                f"There are: {some(list(known))}. Make the catalog anew: burler lake read LAKE --discover"
+                f"the catalog selects stream '{id}', which is not among those that are read.{did_you_mean(id, found)} "
+                f"There are: {some(list(found))}. Make the catalog anew: burler lake read LAKE --discover"
             )
-    return [one for one in found if one.id in wanted]
+    return {id: one for id, one in found.items() if id in wanted}
 
 
 def _refuse_unknown_columns(streams: list[ReplayStream], asked: Asked) -> None:
@@ -296,39 +254,43 @@ def _refuse_one_name_twice(streams: list[ReplayStream]) -> None:
             )
 
 
-__all__ = ["Asked", "Found", "ReplayStream", "choose", "find", "load_all"]
-
-
-def discover(store: Store, asked: Asked, *, on_broken: OnBroken | None = None) -> Catalog:
+def discover(store: Store, asked: Asked, broken: Broken) -> Catalog:
     """Every stream that the options name, with its newest schema among those that they name.
 
     What stands in a tap's ``catalogue.json`` beside the schema is kept: metadata, further keys. Streams are selected
     unless it says otherwise.
 
     Args:
-        on_broken: see ``choose``; also told of streams of which the file that a schema is read from is broken.
+        broken: streams whose manifest, or the file that a schema is read from, is broken are put here, and left out.
 
     Raises:
-        UsageError: what was asked for is not there. LakeError: a manifest, or the file that a schema is read from, is
-            broken.
+        UsageError: what was asked for is not there. StorageError: the store fails.
     """
     entries: dict[str, CatalogEntry] = {}
     known: dict[str, dict[str, CatalogEntry]] = {}
-    for stream in load_all(store, asked, on_broken=on_broken):
+    for stream in _load(store, asked, None, broken):
         try:
             head = stream.newest(store)
         except (LakeError, UsageError) as error:
-            if on_broken is None:
-                raise
-            on_broken(stream.id, error)
+            broken[stream.id] = error
             continue
         if head is None:
             continue
         tap_id = stream.snapshot.tap_id
         if tap_id not in known:
-            known[tap_id] = _catalogue(store, tap_id)
+            known[tap_id] = _noted(store, tap_id)
         entries[stream.id] = _entry(stream, head, known[tap_id].get(head.message.stream))
     return Catalog(entries)
+
+
+def _noted(store: Store, tap_id: str) -> dict[str, CatalogEntry]:
+    """What a tap's ``catalogue.json`` says, by stream."""
+    try:
+        noted = catalog_from_wire({"streams": list(_catalogue(store, tap_id))})
+        return {one.stream: one for one in noted.entries.values()}
+    except CatalogError as error:
+        _log.warning("%s", error)
+        return {}
 
 
 def _entry(stream: ReplayStream, head: Head, noted: CatalogEntry | None) -> CatalogEntry:
@@ -354,13 +316,3 @@ def _entry(stream: ReplayStream, head: Head, noted: CatalogEntry | None) -> Cata
         metadata=compiled,
         extra=dict(noted.extra) if noted else {},
     )
-
-
-def _catalogue(store: Store, tap_id: str) -> dict[str, CatalogEntry]:
-    """A tap's ``catalogue.json`` by stream; it can be spared, so a broken one is only told of."""
-    try:
-        found: Any = read_catalogue(store, tap_id)
-        return {} if found is None else {one.stream: one for one in catalog_from_wire(found).entries.values()}
-    except (LakeError, CatalogError) as error:
-        _log.warning("%s", error)
-        return {}

@@ -12,11 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from burler.errors import LakeError
-from burler.lake.layout import SortKey, sort_key
-from burler.lake.replay.replay import Position
+from burler.lake.replay.replay import Point, Position, is_behind, origins_of
 from burler.lake.snapshot import DataFile, Snapshot
-
-Point = tuple[int, SortKey]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +66,15 @@ def _pieces_of(
 ) -> Iterator[Piece]:
     stats = file.stats
     assert stats is not None
-    if not stats.replaces:
-        yield Piece(file, ((stats.sequence, sort_key(file.path)),), stats.records, stats.bytes)
-        return
-    names = [(f"{snapshot.folder}/{name}", sequence) for name, sequence in stats.replaces.items()]
-    parts = [replaced.get(path) for path, _ in names]
+    origins = origins_of(snapshot, file)
+    parts = [replaced.get(path) for _, path in origins]
     was_there = end is not None and stats.sequence <= end.sequence
-    if not was_there and all(part is not None and part.stats is not None for part in parts):
+    if stats.replaces and not was_there and all(part is not None and part.stats is not None for part in parts):
         for part in parts:
             if part is not None and part.stats is not None:
-                yield Piece(part, ((part.stats.sequence, sort_key(part.path)),), part.stats.records, part.stats.bytes)
+                yield Piece(part, (part.order,), part.stats.records, part.stats.bytes)
         return
-    # "/~" marks a part that was removed: it keeps its place.
-    points = sorted((sequence, sort_key(path.replace("/~", "/"))) for path, sequence in names)
-    yield Piece(file, tuple(points), stats.records, stats.bytes)
+    yield Piece(file, tuple(point for point, _ in origins), stats.records, stats.bytes)
 
 
 def between(snapshot: Snapshot, start: Position, end: Position, *, again: bool = False) -> list[DataFile]:
@@ -125,12 +117,6 @@ def _whole(snapshot: Snapshot, end: Position, low: tuple[object, ...], high: tup
             for file in snapshot.files:
                 single[file.path] = list(_pieces_of(snapshot, file, replaced, None))
         yield from single[piece.file.path]
-
-
-def is_behind(point: Point, limit: tuple[object, ...]) -> bool:
-    """Whether a point lies behind what ``Position.limit`` says."""
-    bare: tuple[object, ...] = point
-    return bare >= limit if len(limit) == 1 else bare > limit
 
 
 def furthest(

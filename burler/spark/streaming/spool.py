@@ -14,9 +14,9 @@ from burler import times
 from burler.lake import layout
 from burler.lake import manifest as doc
 from burler.lake.layout import sort_key
+from burler.lake.replay.replay import is_behind
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import swap
-from burler.spark.lakesource.ranges import is_behind
 from burler.spark.streaming.note import Note, change_note, read_note
 from burler.spark.streaming.offsets import Offset
 from burler.storage.base import Store
