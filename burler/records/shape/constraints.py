@@ -132,6 +132,13 @@ def digits_of_step(step: Any) -> int | None:
     return -_exponent(unit)
 
 
+def are_multiples(values: Collection[Any], step: Any) -> bool:
+    """Whether the numbers among some values surely are multiples of a step of 0.01 (or the like): by their digits."""
+    digits = digits_of_step(step)
+    numbers = map(_decimal, values) if digits is not None else ()
+    return digits is not None and all(-_exponent(number) <= digits for number in numbers if number is not None)
+
+
 def _exponent(number: Decimal) -> int:
     return int(number.as_tuple().exponent)
 

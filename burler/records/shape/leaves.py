@@ -176,7 +176,8 @@ def _all_hold(values: list[Any], schema: Mapping[str, Any]) -> bool:
     if held == {"pattern"} and isinstance(schema["pattern"], str) and constraints.ALSO not in schema:
         is_found = constraints.finder(schema["pattern"])
         return all(is_found(value) for value in different if type(value) is str)
-    some = constraints.ends(different) if constraints.told_by_ends(schema) else different
+    less = {"multipleOf"} if "multipleOf" in held and constraints.are_multiples(different, schema["multipleOf"]) else ()
+    some = constraints.ends(different) if constraints.told_by_ends(schema, less) else different
     return all(constraints.broken(value, schema) is None for value in some)
 
 
