@@ -130,7 +130,7 @@ def test_a_thread_that_emits_when_its_function_has_ended_is_told_so(partitioned:
 
 def test_what_a_thread_emits_while_its_partition_fails_is_no_row_of_the_next():
     """Its bookmark would pass rows that are not out."""
-    count = 30
+    count = 12
 
     def main(stream, partition):
         begins = 1_000_000 * (count - int(partition["n"]))
