@@ -93,6 +93,7 @@ HEAVY_MODULES = (
     "formats/columnar.py",
     "formats/parquet.py",
     "formats/arrow_ipc.py",
+    "files/cells.py",
     "records/arrow/",
     "records/columns/from_json.py",
     "records/columns/from_rows.py",

@@ -4,6 +4,7 @@ What to open for what:
 
     reader       ``read``: from a pattern to pages, file by file; which files are new: the source state
     options      how files are to be read: ``Csv``, and what all functions take
+    cells        what cells of CSV mean, by the schema
     contents     one file as pages: CSV, Parquet, JSON; columns that say where a row is from; errors with a cure
     sampling     ``schema``: a schema source made from files
     exports      ``export``: ask for an export, wait for it, fetch it

@@ -23,7 +23,6 @@ from burler.formats.csv_read import CsvReader
 from burler.formats.jsonl import json_lines, why_no_object
 from burler.formats.zipped import members
 from burler.pages import JsonPage, Origin, PageError, from_file, json_rows
-from burler.records.columns.csv import narrowing
 from burler.records.columns.demands import check_names
 from burler.storage.find import File
 from burler.storage.location import printable, shown
@@ -204,6 +203,8 @@ def named(
 
 def _csv_batches(source: Any, csv: Csv, table: Table, most_row_bytes: int) -> Iterator[pa.RecordBatch]:
     require("pyarrow", extra="files", needed_for="burler.files (CSV)")
+    from burler.files.cells import narrowing
+
     reader = CsvReader(source, csv.dialect(), block_bytes=csv.block_bytes, most_row_bytes=most_row_bytes)
     names = reader.names(None if isinstance(csv.header, bool) else csv.header, header=csv.header is True)
     if names is None:
@@ -213,7 +214,7 @@ def _csv_batches(source: Any, csv: Csv, table: Table, most_row_bytes: int) -> It
     wanted = set(table.wanted([name for name in names if name], csv.delimiter))  # others are not read
     if reader.is_at_end(blank_lines=True):
         return
-    narrow = narrowing(table.schema, csv.words())
+    narrow = narrowing(table.schema, csv)
     for batch in reader.batches(names, [place for place, name in enumerate(names) if name in wanted]):
         yield from narrow(batch)
 

@@ -14,7 +14,6 @@ from burler.formats.csv import Dialect
 from burler.formats.names import COMPRESSIONS, format_of, split_name
 from burler.numbers import is_count
 from burler.paths import path_of
-from burler.records.columns.csv import CellWords
 from burler.storage.find import File
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
@@ -126,10 +125,6 @@ class Csv:
             nulls=tuple(self.null_values),
             skip_lines=self.skip_rows,
         )
-
-    def words(self) -> CellWords:
-        """What cells mean."""
-        return CellWords(self.null_values, self.true_values, self.false_values, self.zone)
 
 
 @dataclass(frozen=True, slots=True)

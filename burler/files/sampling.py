@@ -15,7 +15,6 @@ from burler.files.options import ADDED, Csv, Options, patterns_of
 from burler.numbers import is_count
 from burler.pages import JsonPage, PageError
 from burler.pipeline.yielded import rows_of
-from burler.records.columns.csv import narrowing
 from burler.schema.infer import DEFAULT_FORMATS, DEFAULT_MAP_KEYS, Inference
 from burler.schema_tree import types_of
 from burler.storage.find import File, find
@@ -153,7 +152,9 @@ def _column(column: Any, csv: Csv) -> list[Any]:
         return column.to_pylist()  # type: ignore[no-any-return]
     import pyarrow as pa
 
-    narrow = narrowing({"properties": {"it": {"type": ["null", "string"], "format": "date-time"}}}, csv.words())
+    from burler.files.cells import narrowing
+
+    narrow = narrowing({"properties": {"it": {"type": ["null", "string"], "format": "date-time"}}}, csv)
     batches = narrow(pa.RecordBatch.from_arrays([column], names=["it"]))
     return [value for batch in batches for value in batch.column(0).to_pylist()]
 
