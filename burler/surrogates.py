@@ -6,15 +6,17 @@ unveiled in what comes out.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 Decoded = TypeVar("Decoded")
 
 _ESCAPE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.")
+_HALF = re.compile("[\ud800-\udfff]")
 _WHOLE_PAIR = 12
 _VEIL = b"\x7f\x7f"  # DEL may stand in JSON text as it is, and hardly ever does
 
@@ -65,3 +67,24 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def half_pair(line: bytes) -> tuple[str, ...] | None:
+    """Where a row has text with half of a surrogate pair: JSON's escapes may say so, UTF-8 can't."""
+    try:
+        return _half_pair_in(json.loads(line), ())
+    except (ValueError, RecursionError):
+        return None
+
+
+def _half_pair_in(value: Any, path: tuple[str, ...]) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        return None if value.isascii() or not _HALF.search(value) else path
+    below = (
+        value.items() if isinstance(value, dict) else (("[]", one) for one in value) if isinstance(value, list) else ()
+    )
+    for name, one in below:
+        found = _half_pair_in(one, (*path, name)) or (_half_pair_in(name, (*path, ascii(name))))
+        if found:
+            return found
+    return None

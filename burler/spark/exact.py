@@ -7,7 +7,6 @@ with a value that does not fit row by row.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from msgspec import UNSET
 from burler.errors import LakeError
 from burler.extras import require
 from burler.lake.datafile import read_blocks
-from burler.records.columns.converters import Misfit, Report, converter, half_pair
+from burler.records.columns.converters import Misfit, Report, converter
 from burler.records.columns.types import TIMESTAMP, StructOf
 from burler.singer.lines import OpenMessage, decode_open
 from burler.spark.columns import STAGED
@@ -29,6 +28,7 @@ from burler.spark.refit import Refit, refit
 from burler.spark.types import arrow_schema
 from burler.spark.united import United
 from burler.storage.base import Store
+from burler.surrogates import half_pair
 
 if TYPE_CHECKING:
     import pyarrow
@@ -134,10 +134,10 @@ class _Reader:
         """Complete lines, each with its end."""
         bad: list[BadRow] = []
         rows = self._rows(block, bad)
-        report = Report(Counter(), Counter())
+        report = Report()
         arrays = self._quick(rows, report)
         if arrays is None:
-            report = Report(Counter(), Counter())
+            report = Report()
             rows, arrays = self._one_by_one(rows, bad, report)
         batch = self._batch(rows, arrays)
         outcome = Outcome(
@@ -195,7 +195,7 @@ class _Reader:
         good: list[_Row] = []
         values: list[dict[str, Any]] = []
         for row in rows:
-            found = Report(Counter(), Counter())
+            found = Report()
             record = row.record
             try:
                 value = self._convert(record, found)
@@ -240,14 +240,14 @@ def _extracted(line: OpenMessage) -> Any:
         raise Misfit(("version",), str(line.version).encode(), "an integer of 64 bits")
     if line.time_extracted is None:
         return None
-    return _moment(msgspec.json.encode(line.time_extracted), Report(Counter(), Counter()))
+    return _moment(msgspec.json.encode(line.time_extracted), Report())
 
 
 def _times(texts: list[str | None]) -> Any:
     """The times of a block: few different ones."""
     import pyarrow as pa
 
-    nothing = Report(Counter(), Counter())
+    nothing = Report()
     known = {text: text and _moment(msgspec.json.encode(text), nothing) for text in set(texts)}
     return pa.array([known[text] for text in texts], pa.timestamp("us", "UTC"))
 

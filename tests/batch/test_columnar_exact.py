@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -111,7 +110,7 @@ def tables(draw: Any) -> tuple[dict[str, Any], list[bytes]]:
 
 def one_by_one(layout: from_json.ColumnarLayout, rows: list[bytes]) -> tuple[Any, from_json.Report] | None:
     """What the converter makes of the rows; None if it refuses one."""
-    convert, report = from_json.converter(layout.record, ()), from_json.Report(Counter(), Counter())
+    convert, report = from_json.converter(layout.record, ()), from_json.Report()
     try:
         made = [convert(row, report) for row in rows]
     except from_json.Misfit:

@@ -201,7 +201,7 @@ def test_what_is_lost_is_told_once_per_field(caplog):
         "field 'person.nick' is not in the schema and has no column",
         "field 'at'",
     ]
-    assert "left out of 3 row(s)" in told[0]
+    assert "left out of 3 rows" in told[0]
     assert "3 time(s) cut to microseconds" in told[2]
 
 

@@ -7,7 +7,6 @@
     from_json    JSON lines to record batches, a column at a time
     to_json      record batches to JSON lines
     from_rows    rows to record batches, shaped ones or dicts that need no shaping
-    strict       a schema as what a record must be for plain JSON readers to get it right
 
 Spark's tables and BATCH files in Parquet or Arrow are made by the same rules.
 """

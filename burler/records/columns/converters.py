@@ -15,7 +15,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, DecimalException
 from typing import Any
@@ -24,6 +24,7 @@ import msgspec
 
 from burler import times
 from burler.records.columns.types import DIGITS, DecimalOf, FieldType, ListOf, MapOf, Scalar, StructOf
+from burler.words import counted
 
 Path = tuple[str, ...]
 
@@ -32,18 +33,31 @@ Path = tuple[str, ...]
 class Report:
     """Counts by field path: undeclared fields dropped, times cut to microseconds, values in an odd spelling."""
 
-    dropped: Counter[str]
-    truncated: Counter[str]
+    dropped: Counter[str] = field(default_factory=Counter)
+    truncated: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Report) -> None:
         """Count what another has counted."""
-        if other.dropped:
-            self.dropped.update(other.dropped)
-        if other.truncated:
-            self.truncated.update(other.truncated)
-        if other.repaired:
-            self.repaired.update(other.repaired)
+        self.dropped.update(other.dropped)
+        self.truncated.update(other.truncated)
+        self.repaired.update(other.repaired)
+
+    def remarks(self, cure: str) -> list[str]:
+        """One sentence for each field that was dropped, and for each whose times were cut.
+
+        Args:
+            cure: what else to do about the first, behind "Declare it in the tap".
+        """
+        lost = [
+            f"field '{path}' is not in the schema and has no column: left out of {counted(count, 'row')}. "
+            f"Declare it in the tap{cure}"
+            for path, count in sorted(self.dropped.items())
+        ]
+        return lost + [
+            f"field '{path}': {count} time(s) cut to microseconds, all that the column holds"
+            for path, count in self.truncated.items()
+        ]
 
 
 Convert = Callable[[bytes, Report], Any]
@@ -65,7 +79,6 @@ _string = msgspec.json.Decoder(str)
 _wide = Context(prec=2 * DIGITS)
 _DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 """Text that is a decimal. Python's own reading also takes ``1_000``, blanks around it, and digits of any script."""
-_HALF = re.compile("[\ud800-\udfff]")
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[Tt ]00:00(?::00(?:\.0+)?)?(?:[Zz]|[+-]00:?00)?)?", re.ASCII)
@@ -84,6 +97,23 @@ def converter(kind: FieldType, path: Path) -> Convert:
             return _decimal(scale, path)
         case Scalar(name):
             return _SCALARS.get(name, _text)(path)
+
+
+def row_type(names: Iterable[str], forms: Iterable[Any], nothing: msgspec.Raw, *, closed: bool = True) -> Any:
+    """A type of objects for the decoder; None where a name can't be a field's (quotes, control characters, ...).
+
+    Args:
+        forms: what the decoder is to read of the fields; ``msgspec.Raw``: source text, ``nothing`` where none is.
+        closed: other fields are refused.
+    """
+    rename = {f"f{place}": name for place, name in enumerate(names)}
+    fields = [
+        (field, form, nothing if form is msgspec.Raw else None) for field, form in zip(rename, forms, strict=False)
+    ]
+    try:
+        return msgspec.defstruct("Row", fields, rename=rename, forbid_unknown_fields=closed, gc=False)
+    except ValueError:
+        return None
 
 
 def _struct(fields: dict[str, Convert], path: Path) -> Convert:
@@ -321,24 +351,3 @@ _SCALARS: dict[str, Callable[[Path], Convert]] = {
     "variant": _variant,
     "wide": _whole_double,
 }
-
-
-def half_pair(line: bytes) -> tuple[str, ...] | None:
-    """Where a row has text with half of a surrogate pair: JSON's escapes may say so, UTF-8 can't."""
-    try:
-        return _half_pair_in(json.loads(line), ())
-    except (ValueError, RecursionError):
-        return None
-
-
-def _half_pair_in(value: Any, path: tuple[str, ...]) -> tuple[str, ...] | None:
-    if isinstance(value, str):
-        return None if value.isascii() or not _HALF.search(value) else path
-    below = (
-        value.items() if isinstance(value, dict) else (("[]", one) for one in value) if isinstance(value, list) else ()
-    )
-    for name, one in below:
-        found = _half_pair_in(one, (*path, name)) or (_half_pair_in(name, (*path, ascii(name))))
-        if found:
-            return found
-    return None

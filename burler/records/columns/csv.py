@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,7 +28,7 @@ from burler.formats.csv import Column, Dialect, Narrow
 from burler.formats.csv_write import NOTHING, Cells, CsvText, is_whole
 from burler.formats.jsonl import line_cuts
 from burler.log_settings import near, value
-from burler.records.columns.converters import Misfit, Report, converter
+from burler.records.columns.converters import Misfit, Report, converter, row_type
 from burler.records.columns.demands import Demands
 from burler.records.columns.types import DATE, TIMESTAMP, FieldType, Scalar, SchemaNode, column_type, fields_of
 from burler.surrogates import decode_veiled
@@ -79,8 +79,9 @@ class CsvLayout:
         self.header = CsvText(dialect).header([column.name for column in columns])
         self._text, self._columns, self._stream = CsvText(dialect), columns, stream
         self._names = {column.name for column in columns}
-        self._typed = _typed_decoder(columns)
-        self._dropped: Counter[str] = Counter()
+        row = row_type((column.name for column in columns), repeat(msgspec.Raw), NOTHING)
+        self._typed = None if row is None else msgspec.json.Decoder(row)
+        self._report = Report()
 
     def text(self, lines: bytes | bytearray | memoryview, count: int) -> bytes:
         """Rows as they stand in the file.
@@ -102,18 +103,13 @@ class CsvLayout:
                 ) from None
         if taken != count:
             raise BatchError(f"stream '{self._stream}': {taken:,} rows came where {count:,} were announced")
-        self._dropped += dropped
+        self._report.dropped.update(dropped)
         return b"".join(made)
 
     def remarks(self) -> list[str]:
         """One sentence for each field without a column, since it was asked last."""
-        given = [
-            f"field '{name}' is not in the schema and has no column: left out of {count:,} "
-            f"{'row' if count == 1 else 'rows'}. Declare it in the tap, or take the format jsonl"
-            for name, count in sorted(self._dropped.items())
-        ]
-        self._dropped.clear()
-        return given
+        report, self._report = self._report, Report()
+        return report.remarks(", or take the format jsonl")
 
     def _values(self, lines: bytes, dropped: Counter[str]) -> tuple[int, list[Cells], bool]:
         """The number of rows, each column's values, and whether half surrogate pairs in them are veiled."""
@@ -146,18 +142,6 @@ def _decoded(lines: bytes, stream: str) -> tuple[list[dict[str, Any]], bool]:
                 "  It is no JSON object, or nested too deeply for csv; the format jsonl takes rows as they are."
             ) from None
     return found, True
-
-
-def _typed_decoder(columns: tuple[Column, ...]) -> Any:
-    """A decoder to objects that have the columns' values in order, which is faster than one to dicts, and stops at
-    fields that are no columns; None where a name is not to be had in one."""
-    names = {f"f{place}": column.name for place, column in enumerate(columns)}
-    fields = [(field, msgspec.Raw, NOTHING) for field in names]
-    try:
-        row = msgspec.defstruct("Row", fields, rename=names, forbid_unknown_fields=True, gc=False)
-    except ValueError:  # quotes, backslashes and control characters
-        return None
-    return msgspec.json.Decoder(row)
 
 
 # ---- rows to lines ---------------------------------------------------------------------------------------------------
@@ -236,7 +220,7 @@ def _times(column: Any, null: str, *, kind: Scalar, fact: str) -> Any:
 
     def read(cell: str) -> str | None:
         try:
-            convert(msgspec.json.encode(cell), Report(Counter(), Counter()))
+            convert(msgspec.json.encode(cell), Report())
         except Misfit:
             return None
         return cell

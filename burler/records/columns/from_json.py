@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -26,8 +25,8 @@ from burler.errors import BatchError
 from burler.formats.jsonl import line_cuts
 from burler.log_settings import log_settings, near, value
 from burler.records.arrow.kernels import Tries, Unsure, read_days, read_moments
-from burler.records.columns.converters import Convert, Misfit, Path, Report, converter, half_pair
-from burler.records.columns.from_rows import Kinds, Make, StructFields, Values, lists, maps, plain, structs
+from burler.records.columns.converters import Convert, Misfit, Path, Report, converter, row_type
+from burler.records.columns.from_rows import Kinds, Make, StructFields, Values, json_texts, lists, maps, plain, structs
 from burler.records.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -47,6 +46,7 @@ from burler.records.columns.types import (
     arrow_type,
     record_type,
 )
+from burler.surrogates import half_pair
 
 Raws = list[Any]
 """The source texts of a column's values (``msgspec.Raw``), one a row; ``null`` where there is none."""
@@ -89,7 +89,7 @@ class ColumnarLayout:
     ) -> None:
         self.record, self.stream = record, stream
         self.arrow_schema = arrow_schema(record)
-        self.report = Report(Counter(), Counter())
+        self.report = Report()
         self._cure = cure
         self._split = Splitter(record, within=within, skips=skips)
         self._row_of = _rows_within(msgspec.Raw, within)
@@ -100,7 +100,7 @@ class ColumnarLayout:
         Raises:
             BatchError: a value that its column can't hold, a line that is no object, not so many rows.
         """
-        found = Report(Counter(), Counter())
+        found = Report()
         made = [self._batch(block, found) for block in line_cuts(lines, _BLOCK_BYTES)]
         rows = sum(batch.num_rows for batch in made)
         if rows != count:
@@ -125,20 +125,12 @@ class ColumnarLayout:
 
     def remarks(self) -> list[str]:
         """One sentence for each thing that was left out or cut, since it was asked last."""
-        report, self.report = self.report, Report(Counter(), Counter())
-        lost = [
-            f"field '{path}' is not in the schema and has no column: left out of {count} row(s). "
-            f"Declare it in the tap{self._cure}"
-            for path, count in report.dropped.items()
-        ]
-        return lost + [
-            f"field '{path}': {count} time(s) cut to microseconds, all that the column holds"
-            for path, count in report.truncated.items()
-        ]
+        report, self.report = self.report, Report()
+        return report.remarks(self._cure)
 
     def _first_misfit(self, lines: bytes) -> BatchError:
         """What is wrong, in the order of rows: they are looked at one by one."""
-        convert, unused = converter(self.record, ()), Report(Counter(), Counter())
+        convert, unused = converter(self.record, ()), Report()
         for line in filter(None, lines.split(b"\n")):
             try:
                 rows = self._row_of(line)
@@ -212,10 +204,10 @@ class Splitter:
 
     def __init__(self, kind: StructOf, *, within: str | None = None, skips: bool = False) -> None:
         self._kind, self._skips = kind, skips
-        self._found = _no_report()
+        self._found = Report()
         plans = {name: self._plan(inner, (name,)) for name, inner in kind.fields}
         self._fields = StructFields({name: make for name, (_, make) in plans.items()}, list(arrow_schema(kind)))
-        typed = _row(list(plans), [form for form, _ in plans.values()], closed=not skips)
+        typed = row_type(plans, (form for form, _ in plans.values()), _NULL, closed=not skips)
         self._typed = None if typed is None else _rows_within(typed, within)
         self._texts = _rows_within(dict[str, msgspec.Raw], within)
         self._tries = Tries()
@@ -228,12 +220,12 @@ class Splitter:
         """
         made = None
         if self._typed is not None and self._tries:
-            self._found = _no_report()
+            self._found = Report()
             with contextlib.suppress(*UNCERTAIN):
                 made = self._fields.arrays(self._typed(lines))
             self._tries.ended(well=made is not None)
         if made is None:
-            self._found = _no_report()
+            self._found = Report()
             made = self._cut(self._texts(lines), self._columns, (), self._skips)
         report.add(self._found)
         return made
@@ -248,12 +240,12 @@ class Splitter:
 
     def _of_texts(self, column: _Column, raws: Raws) -> Any:
         """The array of a column's source texts."""
-        report, self._found = self._found, _no_report()
+        report, self._found = self._found, Report()
         try:
             values = raws if column.form is msgspec.Raw else column.decode(_joined(raws))
             array = column.make(values, set(map(type, values)))
         except UNCERTAIN:  # each value by itself, and what was counted is counted again
-            self._found = _no_report()
+            self._found = Report()
             array = self._one_by_one(raws, column.exact, column.kind)
         report.add(self._found)
         self._found = report
@@ -288,7 +280,7 @@ class Splitter:
         match kind:
             case StructOf(fields):
                 below = {name: self._plan(inner, (*path, name)) for name, inner in fields} if whole else {}
-                struct = _row(list(below), [form for form, _ in below.values()], closed=True) if whole else None
+                struct = row_type(below, (form for form, _ in below.values()), _NULL) if whole else None
                 if struct is None:
                     return dict[str, msgspec.Raw] | None, self._objects(kind, path)
                 makes = {name: make for name, (_, make) in below.items()}
@@ -303,7 +295,9 @@ class Splitter:
                 return str | None, self._times(_READ_TIMES[kind], converter(kind, path), made)
             case Scalar() if kind in _PLAIN:
                 return _PLAIN[kind], plain(made)
-        quick = _decimals(kind) if isinstance(kind, DecimalOf) else _json if kind == JSON else None
+        if kind == JSON:
+            return msgspec.Raw, json_texts(made)
+        quick = _decimals(kind) if isinstance(kind, DecimalOf) else None
         return msgspec.Raw, self._source_texts(quick, converter(kind, path), made)
 
     def _objects(self, kind: StructOf, path: Path) -> Make:
@@ -336,10 +330,6 @@ class Splitter:
         return make
 
 
-def _no_report() -> Report:
-    return Report(Counter(), Counter())
-
-
 def _rows_within(form: Any, key: str | None) -> Callable[[bytes], Rows]:
     """What reads lines of rows: objects that hold them under a key, or the rows themselves."""
     if key is None:
@@ -349,27 +339,9 @@ def _rows_within(form: Any, key: str | None) -> Callable[[bytes], Rows]:
     return lambda data: [one.row for one in decode(data)]
 
 
-def _row(names: Sequence[str], forms: Sequence[Any], *, closed: bool = False) -> Any:
-    """A struct of these fields; None where a name can't be one's (control characters, ...)."""
-    attributes = [f"f{i}" for i in range(len(names))]
-    defaults = (_NULL if form is msgspec.Raw else None for form in forms)
-    fields = list(zip(attributes, forms, defaults, strict=True))
-    rename = dict(zip(attributes, names, strict=True))
-    try:
-        return msgspec.defstruct("Row", fields, rename=rename, forbid_unknown_fields=closed, gc=False)
-    except ValueError:
-        return None
-
-
 def _joined(raws: Raws) -> bytes:
     """The values as one JSON array."""
     return b"[" + b",".join(raws) + b"]"
-
-
-def _json(raws: Raws) -> Any:
-    """Source texts as they stand; the cast sees to it that they are UTF-8."""
-    texts = map(bytes, raws)
-    return pa.array([None if text == b"null" else text for text in texts], pa.binary()).cast(pa.string())
 
 
 def _decimals(kind: DecimalOf) -> Callable[[Raws], Any]:

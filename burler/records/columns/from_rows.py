@@ -24,8 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from burler.records.arrow.kernels import Tries, Unsure, offsets
-from burler.records.shape import constraints
-from burler.records.shape.leaves import column, fixed_times, is_times, value_of
+from burler.records.shape import constraints, proof
+from burler.records.shape.leaves import column, fixed_times, value_of
 from burler.records.shape.values import types_of
 from burler.singer.bookmark_values import KeyValues
 
@@ -47,10 +47,10 @@ _SCALARS = {"string", "integer", "number", "boolean", "null"}
 _SAYING = {"enum", "const", "properties", "items", "allOf", "$ref"}
 """Keywords that name types without ``type``."""
 _PLAIN: dict[str, tuple[Kinds, str]] = {
-    "string": ({str}, "is_string"),
-    "integer": ({int}, "is_int64"),
+    "text": ({str}, "is_string"),
+    "whole": ({int}, "is_int64"),
     "number": ({int, float}, "is_float64"),
-    "boolean": ({bool}, "is_boolean"),
+    "truth": ({bool}, "is_boolean"),
 }
 """Of plain fields of dicts: the types of values, and the test of the column's type."""
 _MINUS_ZERO = re.compile(rb"-0[,\]]")  # the decoder of integers takes the sign off
@@ -176,7 +176,7 @@ def _maker(node: Any, kind: pa.DataType) -> Make:
     if pa.types.is_string(kind):
         if wanted and wanted <= _SCALARS:
             return plain(kind)
-        return _json(kind) if "type" in node or _SAYING.isdisjoint(node) else _unsure
+        return json_texts(kind) if "type" in node or _SAYING.isdisjoint(node) else _unsure
     if len(wanted) != 1 and not wanted <= {"integer", "number"}:
         return _unsure
     if pa.types.is_integer(kind):
@@ -233,10 +233,8 @@ class _DictFields:
         self._checks = checks
         self._columns = []
         for field in wanted:
-            # One null is as good as another: of a field that may be absent but not null, none is let through.
-            sub = properties.get(field.name)
-            nullable = field.name not in required and isinstance(sub, Mapping) and "null" in types_of(sub)
-            make = self._maker(sub, field.type, nullable, is_key=field.name == key)
+            is_required, is_key = field.name in required, field.name == key
+            make = self._maker(properties.get(field.name), field.type, required=is_required, is_key=is_key)
             self._columns.append((field.name, itemgetter(field.name), make))
 
     def arrays(self, rows: list[Any]) -> list[Any]:
@@ -255,27 +253,21 @@ class _DictFields:
             raise Unsure
         return made
 
-    def _maker(self, node: Any, kind: pa.DataType, nullable: bool, *, is_key: bool = False) -> Make:
-        if not isinstance(node, Mapping) or (self._checks and constraints.constrained(node)):
+    def _maker(self, node: Any, kind: pa.DataType, *, required: bool = False, is_key: bool = False) -> Make:
+        found = proof.plain(node)
+        if found is None or (self._checks and constraints.constrained(node)):
             raise Unsure
-        if not {"anyOf", "oneOf", "contentEncoding", "multipleOf"}.isdisjoint(node):
-            raise Unsure
-        nulls = {_NULL} if nullable else set()
-        if is_times(node):
+        name, may_be_null, *_ = found
+        # One null is as good as another: of a field that may be absent but not null, none is let through.
+        nulls = {_NULL} if may_be_null and not required else set()
+        if name == "time":
             return _only({str, dt.datetime} | nulls, self._times(kind, is_key))
-        names = set(types_of(node)) - {"null"}
-        if len(names) != 1 or "format" in node:
-            raise Unsure
-        (name,) = names
         if name in _PLAIN and getattr(pa.types, _PLAIN[name][1])(kind):
             return _only(_PLAIN[name][0] | nulls, _finite(plain(kind)) if name == "number" else plain(kind))
         if name == "object" and pa.types.is_struct(kind):
-            below = _DictFields(node, list(kind), self._checks)
-            return _only({dict} | nulls, structs(below, kind))
-        items = node.get("items")
-        if name == "array" and pa.types.is_list(kind) and isinstance(items, Mapping):
-            made = self._maker(items, kind.value_type, "null" in types_of(items))
-            return _only({list} | nulls, lists(made, kind))
+            return _only({dict} | nulls, structs(_DictFields(node, list(kind), self._checks), kind))
+        if name == "array" and pa.types.is_list(kind):
+            return _only({list} | nulls, lists(self._maker(node["items"], kind.value_type), kind))
         raise Unsure
 
     def _times(self, kind: pa.DataType, is_key: bool) -> Make:
@@ -340,7 +332,7 @@ def _numbers(kind: pa.DataType) -> Make:
     return make
 
 
-def _json(kind: pa.DataType) -> Make:
+def json_texts(kind: pa.DataType) -> Make:
     """Anything as the JSON that stands in the lines."""
 
     def make(values: Values, kinds: Kinds) -> Any:

@@ -95,7 +95,7 @@ def _plan(node: ObjectNode, kinds: Plain, reach: Any, tests: list[Test], times: 
             if kind[0] not in _TYPES:
                 return False
             tests.append(_typed(reach, attribute, kind))
-        elif kind[0] not in _BY_STRUCT:
+        elif kind[0] not in _BY_STRUCT or (kind[0] == "array" and kind[2][0] not in _IN_ARRAYS):
             return False
     return True
 
@@ -149,13 +149,14 @@ def _plain_fields(schema: Mapping[str, Any], nullable: bool) -> Plain | None:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return None
-    found = [(name, _plain(node)) for name, node in properties.items() if node is not DROPPED]
+    found = [(name, plain(node)) for name, node in properties.items() if node is not DROPPED]
     if not found or any(kind is None for _, kind in found):
         return None
     return ("object", nullable, tuple(sorted(found)))
 
 
-def _plain(node: Any) -> Plain | None:
+def plain(node: Any) -> Plain | None:
+    """What a field holds; None if it is not plain."""
     if not isinstance(node, Mapping) or "type" not in node or not _NEVER_PLAIN.isdisjoint(node):
         return None
     types = type_names(node)
@@ -165,8 +166,8 @@ def _plain(node: Any) -> Plain | None:
         return None
     (name,) = types
     if name == "array":
-        items = _plain(node.get("items"))
-        return ("array", nullable, items) if items is not None and items[0] in _IN_ARRAYS else None
+        items = plain(node.get("items"))
+        return None if items is None else ("array", nullable, items)
     if name == "object":
         return None if node.get("additionalProperties", False) is not False else _plain_fields(node, nullable)
     kind = _PLAIN_FORMATS.get(str(node.get("format"))) if name == "string" else None

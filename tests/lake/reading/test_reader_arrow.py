@@ -153,7 +153,7 @@ def test_fields_without_a_column_are_told_of_once(lake: Any, caplog: pytest.LogC
         batches = list(read(lake.store).arrow())
     assert [batch.to_pylist() for batch in batches] == [[{"id": n}, {"id": n}] for n in range(3)]
     (record,) = caplog.records
-    assert "field 'more' is not in the schema and has no column: left out of 3 row(s)" in record.getMessage()
+    assert "field 'more' is not in the schema and has no column: left out of 3 rows" in record.getMessage()
     assert "batch_config" not in record.getMessage()
 
 
