@@ -244,7 +244,7 @@ def _has_long_name(row: bytes | bytearray) -> bool:
     return any(colon and len(text) > _MAX_NAME_BYTES for text, colon in _TEXT.findall(row))
 
 
-# ---- the strict type --------------------------------------------------------------------------------------------------
+# ---- the strict type -------------------------------------------------------------------------------------------------
 # The types are those of ``burler.records.columns``, each narrowed to what Spark's JSON reader reads right. Where they
 # leave a schema as text holding JSON, any JSON value fits. What cannot be told for certain raises ``NeverClean``, since
 # narrower is safe and wider is not.

@@ -524,7 +524,7 @@ def test_fast_equals_exact_on_all_forms_and_what_comes_out_validates(case):
     texts = (
         name
         for name, part in schema["properties"].items()
-        if isinstance(part, dict) and not {"object", "array"} & set(as_list(part.get("type", ())))
+        if isinstance(part, dict) and not re.search('"(object|array)"', json.dumps(part, default=str))
     )
     options = {"key_properties": keys, "deselected": off, "key": next(texts, None)}
     outcome, lines = fast(schema, pages, **rules, **options)

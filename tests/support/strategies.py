@@ -8,9 +8,10 @@
         rows = data.draw(rows_for(schema))
 
 ``schemas`` has every keyword that burler shapes by, ``plain_schemas`` few. Most values of ``rows_for`` fit, some nearly
-do, and now and then one is of another world (``BENT``). ``cases`` draws what a stream is made of: schema, pages of
-rows, rules, deselected fields and keys. ``json_values`` are values of any shape, whatever the schema. ``spelled`` is a
-row as JSON text with every digit, and ``json_page`` several of them as a page of bytes.
+do, and now and then one is of another world (``BENT``); of the world ``HELD``, columns can hold what fits. ``cases``
+draws what a stream is made of: schema, pages of rows, rules, deselected fields and keys. ``json_values`` are values of
+any shape, whatever the schema. ``spelled`` is a row as JSON text with every digit, and ``json_page`` several of them as
+a page of bytes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import math
 import string
 import uuid
 from decimal import Decimal
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
@@ -228,12 +230,12 @@ BENT = st.one_of(
 ZONES = st.sampled_from([dt.timezone(dt.timedelta(hours=hours)) for hours in (-5, 0, 3)])
 TIMES = st.one_of(
     st.sampled_from(["2024-01-02T03:04:05Z", "2024-01-02T03:04:05.250000Z", "2024-01-02T03:04:05.5+02:00",
-                     "2024-01-02T03:04:05.123456789Z", "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z"]),
+                     "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z"]),
     st.datetimes(timezones=st.just(UTC)),
     st.datetimes(timezones=ZONES),
 )  # fmt: skip
 TEXTS = {
-    "date-time": TIMES,
+    "date-time": TIMES | st.just("2024-01-02T03:04:05.123456789Z"),
     "date": st.one_of(st.dates(), st.dates().map(dt.date.isoformat)),
     "time": st.one_of(st.times(), st.just("03:04:05"), st.just(dt.timedelta(hours=3))),
     "uuid": st.one_of(st.uuids(), st.uuids().map(str)),
@@ -251,15 +253,40 @@ NUMBERS = st.one_of(
 )
 
 
-def value_for(draw, schema, depth=6):
+class World(NamedTuple):
+    """What values there are, beside numbers and plain text."""
+
+    bent: st.SearchStrategy = BENT
+    texts: dict[str, st.SearchStrategy] = TEXTS
+    integers: st.SearchStrategy = st.integers()
+    is_base64: bool = False
+
+    def __repr__(self):  # hypothesis asks for it, and Python writes no integer of 5,000 digits
+        return "World"
+
+
+ANY = World()
+HELD = World(  # no 65th bit, no seventh digit of a second, no 39th of a decimal, no base64 that is none
+    st.none() | st.booleans() | st.sampled_from([
+        [], {}, {5: 1}, (), {1}, frozenset(), object, [[None]], {"extra": [1.5]}, {"n": 10**400}, {"\ud800": 1}, 3 + 4j,
+        {"a": {"deep": [float("nan")]}}, float("nan"), Decimal("-Infinity"), dt.date(2024, 1, 2),
+        dt.datetime(2024, 1, 2), dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=2))),  # noqa: DTZ001
+    ]),
+    {**TEXTS, "date-time": TIMES, "singer.decimal": st.decimals(-(10**15), 10**15, places=9)},
+    st.integers(-(2**63), 2**63 - 1),
+    is_base64=True,
+)  # fmt: skip
+
+
+def value_for(draw, schema, depth=6, world=ANY):
     """A value that mostly fits."""
     if not isinstance(schema, dict) or not depth or maybe(draw, 25):
-        return draw(BENT)
+        return draw(world.bent)
     for word in ("anyOf", "oneOf"):
         if schema.get(word):
             chosen = draw(st.sampled_from(schema[word]))
             below = {name: part for name, part in schema.items() if name != word}
-            return value_for(draw, {**below, **chosen} if isinstance(chosen, dict) else chosen, depth)
+            return value_for(draw, {**below, **chosen} if isinstance(chosen, dict) else chosen, depth, world)
     for part in schema.get("allOf", ()):
         properties = {**schema.get("properties", {}), **part.get("properties", {})}
         schema = {**schema, **part, **({"properties": properties} if properties else {})}
@@ -273,21 +300,21 @@ def value_for(draw, schema, depth=6):
         "null": lambda: None,
         "boolean": lambda: draw(st.booleans()),
         "integer": lambda: draw(
-            st.one_of(st.integers(1, 9), st.integers(0, 3).map(str), st.integers(), st.sampled_from([3, 3.0]))
+            st.one_of(st.integers(1, 9), st.integers(0, 3).map(str), world.integers, st.sampled_from([3, 3.0]))
         ),
         "number": lambda: draw(NUMBERS),
-        "string": lambda: text_for(draw, schema),
-        "array": lambda: array_for(draw, schema, depth),
-        "object": lambda: object_for(draw, schema, depth),
-        None: lambda: draw(st.one_of(BENT, st.just({"a": [1, {"b": None}]}))),
+        "string": lambda: text_for(draw, schema, world),
+        "array": lambda: array_for(draw, schema, depth, world),
+        "object": lambda: object_for(draw, schema, depth, world),
+        None: lambda: draw(st.one_of(world.bent, st.just({"a": [1, {"b": None}]}))),
     }
     return made[kind]()
 
 
-def text_for(draw, schema):
+def text_for(draw, schema, world):
     if schema.get("format") in TEXTS:
-        return draw(TEXTS[schema["format"]])
-    if schema.get("contentEncoding") and maybe(draw, 2):
+        return draw(world.texts[schema["format"]])
+    if schema.get("contentEncoding") and (world.is_base64 or maybe(draw, 2)):
         return draw(st.binary(max_size=4))
     if "pattern" in schema:
         return draw(PATTERNS[schema["pattern"]])
@@ -296,39 +323,43 @@ def text_for(draw, schema):
     return draw(st.text(string.ascii_letters + 'é😀\n"\\\0\u2028', min_size=schema.get("minLength", 0), max_size=4))
 
 
-def array_for(draw, schema, depth):
+def array_for(draw, schema, depth, world):
     items = schema.get("prefixItems") or schema.get("items", {})
     size = draw(st.integers(schema.get("minItems", 0), min(schema.get("maxItems", 3), 3)))
     if isinstance(items, list):
-        out = [value_for(draw, place, depth - 1) for place in items[: max(size, 1)]]
+        out = [value_for(draw, place, depth - 1, world) for place in items[: max(size, 1)]]
         return [*out, 7] if maybe(draw, 5) else out
-    out = [value_for(draw, items, depth - 1) for _ in range(size)]
+    out = [value_for(draw, items, depth - 1, world) for _ in range(size)]
     return tuple(out) if maybe(draw, 20) else out
 
 
-def object_for(draw, schema, depth):
+def object_for(draw, schema, depth, world=ANY):
     properties = schema.get("properties", {})
     required = schema.get("required", ())
     out = {
-        name: value_for(draw, sub, depth - 1)
+        name: value_for(draw, sub, depth - 1, world)
         for name, sub in properties.items()
         if not maybe(draw, 40 if name in required else 6)
     }
     extra = schema.get("additionalProperties", {} if "properties" not in schema else None)
     if maybe(draw, 4) and isinstance(extra, dict):
-        out[draw(st.sampled_from(["new", "é2", 'n"']))] = value_for(draw, extra, depth - 1)
+        out[draw(st.sampled_from(["new", "é2", 'n"']))] = value_for(draw, extra, depth - 1, world)
     if maybe(draw, 6):
-        out[draw(st.sampled_from(["extra", "xtra", "n\\", *FIELDS[:3]]))] = draw(st.one_of(st.integers(0, 9), BENT))
+        out[draw(st.sampled_from(["extra", "xtra", "n\\", *FIELDS[:3]]))] = draw(
+            st.one_of(st.integers(0, 9), world.bent)
+        )
     for name, sub in schema.get("patternProperties", {}).items():
         if maybe(draw, 2):
-            out[{"^x": "xtra", "a$": "extra", "t": "at"}[name]] = value_for(draw, sub, depth - 1)
+            out[{"^x": "xtra", "a$": "extra", "t": "at"}[name]] = value_for(draw, sub, depth - 1, world)
     return collections.OrderedDict(out) if maybe(draw, 40) else out
 
 
 @st.composite
-def rows_for(draw, schema, most=6):
+def rows_for(draw, schema, most=6, world=ANY):
     """Rows of a schema, of which most fit."""
-    return [object_for(draw, {**schema, **top_union(draw, schema)}, 6) for _ in range(draw(st.integers(0, most)))]
+    return [
+        object_for(draw, {**schema, **top_union(draw, schema)}, 6, world) for _ in range(draw(st.integers(0, most)))
+    ]
 
 
 # ---- without a schema ------------------------------------------------------------------------------
@@ -388,6 +419,8 @@ def spelled(value):
         return json.dumps(value, ensure_ascii=len(value) % 2 == 0) if value.isprintable() else json.dumps(value)
     if isinstance(value, Decimal | float):
         return str(value) if math.isfinite(value) else None
+    if isinstance(value, int) and abs(value) >= 10**4300:  # Python writes no longer ones
+        return None
     if value is None or isinstance(value, bool | int):
         return json.dumps(value)
     text = getattr(value, "isoformat", lambda: None)()
