@@ -47,6 +47,7 @@ from burler.records.columns.types import (
     type_names,
 )
 from burler.records.shape.proof import Plain, plain_record
+from burler.records.tries import Tries
 from burler.singer.messages import Vouched
 from burler.times import CLOCK, DAY
 
@@ -70,8 +71,6 @@ _SPACED_KEY = re.compile(rb'"[ \t]+:')
 _ESCAPED_KEY = re.compile(rb"\\u00(?:22|3[aA])")
 
 _UNFIT = (msgspec.DecodeError, ValueError, OverflowError, RecursionError, AttributeError)
-_CREDIT = 8
-"""So many pages more than have passed may fail the fast check before it is given up."""
 
 _MAX_NUMBER_CHARACTERS = 1_000
 _MAX_NAME_BYTES = 50_000
@@ -97,7 +96,7 @@ class CleanCheck:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.never: str | None = None
         self.kinds: Plain | None = None
-        self._credit = _CREDIT
+        self._tries = Tries()
         try:
             exact, fast = clean_type(schema), clean_type(schema, parse_times=True)
         except NeverClean as reason:
@@ -110,8 +109,7 @@ class CleanCheck:
             self._decode: Decode = msgspec.json.Decoder(_message_type(exact.record)).decode
             self._decode_fast: Decode = msgspec.json.Decoder(_message_type(fast.record)).decode
             self._moments = list(map(attrgetter, fast.moments)) if not fast.in_lists else []
-            if fast.in_lists:
-                self._credit = 0
+            self._has_fast = not fast.in_lists
 
     def vouched(self, lines: bytes | bytearray, said: Vouched) -> bool:
         """The same of lines that burler has made of rows, where their maker knows that they fit: then nothing is left
@@ -140,9 +138,9 @@ class CleanCheck:
     def _fast(self, page: bytes | bytearray, rows: Sequence[bytes | bytearray]) -> bool:
         """Whether decoding and encoding gives the very same bytes: then nothing was lost or bent.
 
-        So it is for pages that burler made; where it mostly fails it is no longer tried.
+        So it is for pages that burler made; see ``Tries`` for where it fails.
         """
-        if self._credit <= 0:
+        if not self._has_fast or not self._tries:
             return False
         try:
             decoded = list(map(self._decode_fast, rows))
@@ -150,7 +148,7 @@ class CleanCheck:
             same = same and all(_in_utc(decoded, moment) for moment in self._moments)
         except _UNFIT:
             same = False
-        self._credit = min(_CREDIT, self._credit + 1) if same else self._credit - 1
+        self._tries.ended(well=same)
         return same
 
     def _exact(self, page: bytes | bytearray, rows: Sequence[bytes | bytearray]) -> bool:

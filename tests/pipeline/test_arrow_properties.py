@@ -37,7 +37,7 @@ def plain(value):
         return {name: plain(part) for name, part in value.items() if name != "bad row"}
     if isinstance(value, list):
         return [plain(part) for part in value]
-    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else ("JSON", value)
+    return Decimal(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else ("JSON", value)
 
 
 @SLOW

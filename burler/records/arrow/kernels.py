@@ -36,22 +36,6 @@ class Unsure(Exception):
     """These values have no text that is certain: look at each."""
 
 
-class Tries:
-    """Whether a fast way is worth another try: not once it was in vain for so many pages one behind the other."""
-
-    MOST = 8
-
-    def __init__(self) -> None:
-        self._misses = 0
-
-    def __bool__(self) -> bool:
-        return self._misses < self.MOST
-
-    def ended(self, *, well: bool) -> None:
-        """How it went."""
-        self._misses = 0 if well else self._misses + 1
-
-
 @functools.lru_cache(maxsize=4096)
 def _constant(text: str, large: bool) -> Any:
     return one_text(text, large=large)[0]
@@ -343,7 +327,7 @@ def check_bounds(counts: Any, least: int, most: int) -> None:
 # ---- texts of dates and times ----------------------------------------------------------------------------------------
 # Arrow's parser takes date-times that RFC 3339 has not (an hour without minutes), so their form is looked at first.
 
-_RFC3339 = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
+_RFC3339 = rf"^\d{{4}}-\d\d-\d\dT{times.CLOCK}(?:\.\d{{1,6}})?(?:Z|{times.OFFSET})$"
 
 
 def read_moments(texts: Any) -> Any:

@@ -19,7 +19,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.records.arrow.kernels import Parts, Tries, bytes_of, join
+from burler.records.arrow.kernels import Parts, bytes_of, join
 from burler.records.arrow.to_rows import column_values
 from burler.records.arrow.walk import (
     PLAIN,
@@ -44,6 +44,7 @@ from burler.records.shape.bad_rows import DEFAULT_RULES, Rules
 from burler.records.shape.exact import Exact
 from burler.records.shape.unknown import Unknown
 from burler.records.shape.values import ANYTHING, DROPPED, Misfit, Path, template, types_of
+from burler.records.tries import Tries
 
 Node = Mapping[str, Any]
 T = TypeVar("T")

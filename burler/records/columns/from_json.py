@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from burler.errors import BatchError
 from burler.formats.jsonl import line_cuts
 from burler.log_settings import log_settings, near, value
-from burler.records.arrow.kernels import Tries, Unsure, read_days, read_moments
+from burler.records.arrow.kernels import Unsure, read_days, read_moments
 from burler.records.columns.converters import Convert, Misfit, Path, Report, converter, row_type
 from burler.records.columns.from_rows import Kinds, Make, StructFields, Values, json_texts, lists, maps, plain, structs
 from burler.records.columns.types import (
@@ -46,6 +46,7 @@ from burler.records.columns.types import (
     arrow_type,
     record_type,
 )
+from burler.records.tries import Tries
 from burler.surrogates import half_pair
 
 Raws = list[Any]

@@ -23,10 +23,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.records.arrow.kernels import Tries, Unsure, offsets
+from burler.records.arrow.kernels import Unsure, offsets
 from burler.records.shape import constraints, proof
 from burler.records.shape.leaves import column, fixed_times, value_of
 from burler.records.shape.values import types_of
+from burler.records.tries import Tries
 from burler.singer.bookmark_values import KeyValues
 
 Values = list[Any]

@@ -328,14 +328,10 @@ def record_type(
         raise error(f"stream '{stream}': its schema is recursive; a table can't be") from None
     except NoColumn as refused:
         raise error(f"stream '{stream}': {refused}") from None
-    if open_as != JSON:
-        return _struct(replaced(record, OPEN, open_as))
-    return _struct(_with_json(replaced(record, OPEN, STRING), SchemaNode(schema)))
-
-
-def _struct(kind: FieldType) -> StructOf:
-    assert isinstance(kind, StructOf)
-    return kind
+    made = replaced(record, OPEN, STRING if open_as == JSON else open_as)
+    made = _with_json(made, SchemaNode(schema)) if open_as == JSON else made
+    assert isinstance(made, StructOf)
+    return made
 
 
 def _with_json(kind: FieldType, node: SchemaNode) -> FieldType:

@@ -15,7 +15,6 @@ from burler.errors import BadRecordError
 from burler.log_settings import describe, log_settings
 from burler.records.shape.constraints import constrained
 from burler.records.shape.values import MISSING, Misfit, not_finite
-from burler.schema.overlay import CONSTRAINTS as CONSTRAINTS
 from burler.words import counted
 
 
@@ -28,7 +27,7 @@ class Rules:
             nearest one around it that may be null).
         max_bad_records: so many rows may be skipped or have fields set to null; one more ends the stream.
         on_nan: NaN and infinities have no form in JSON: ``"error"`` makes them bad values, ``"null"`` null.
-        check_constraints: hold values against what the schema says beside their types (``CONSTRAINTS``).
+        check_constraints: hold values against what the schema says beside their types (see ``constraints``).
     """
 
     on_bad_record: str = "error"
