@@ -290,7 +290,7 @@ SHORT = {
     "batch.message._LIKE_A_VALUE": "what a config says of CSV",
     "batch.storage.NAME": "names of files",
     "storage.location._SCHEME": "addresses of a config",
-    "records.columns.exact._STRING": "rows that are JSON: no text of them begins with a backslash",
+    "records.columns.converters._STRING": "rows that are JSON: no text of them begins with a backslash",
     "lake.clean._TEXT": "rows that are JSON: no text of them begins with a backslash",
 }
 """Expressions that take longer with the length of a text, and why theirs are short or of another kind."""
