@@ -553,7 +553,7 @@ def compare(given_value, out, path, lost, off=frozenset()):
                 compare(part, out[name], (*path, name), lost)
             elif path or name not in off:
                 lost[dotted((*path, name))] += 1
-    elif isinstance(given_value, list | tuple | set):
+    elif isinstance(given_value, list | tuple | set | frozenset):
         assert len(given_value) == len(out)
         for one, other in zip(given_value, out, strict=True):
             compare(one, other, (*path, None), lost)
