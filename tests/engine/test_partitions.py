@@ -285,3 +285,26 @@ def test_one_and_the_same_row_may_come_in_several_partitions():
     same = row("a", 1)
     tap = partitioned(MANY, lambda: [same])
     assert run_tap(tap).records("rows") == [same] * len(MANY)
+
+
+def test_a_value_that_raises_ends_its_partition_and_no_other_that_came_with_it():
+    class Lazy:
+        """As proxies of objects that are looked up late, and have gone."""
+
+        @property
+        def __class__(self) -> Any:
+            raise ReferenceError("it has gone")
+
+    tap = burler.tap("tap-t")
+    tap.partitions("rows", key="account")(lambda: [{"account": name} for name in MANY])
+
+    @tap.sync("rows", replication_key="id", schema=FIELDS)
+    def rows(partition):
+        for value in MANY[partition["account"]]:
+            yield {**row(partition["account"], value), **({"text": Lazy()} if value == 17 else {})}
+
+    run = run_tap(tap)
+    out = [row(name, value) for name, values in MANY.items() if name != "p05" for value in values]
+    assert [one for one in run.records("rows") if one["account"] != "p05"] == out
+    assert [one.where for one in run.result.errors["rows"].failures] == ["partition p05"]
+    assert set(run.states[-1]["bookmarks"]["rows"]["partitions"]) >= MANY.keys() - {"p05"}

@@ -180,11 +180,20 @@ class Outbox:
 
     def _write_together(self, whole: list[_Whole], rows: list[Any]) -> int:
         """Write rows of several tasks as one page; of how many. A row that does not fit ends its task, and those behind
-        it begin another page."""
+        it begin another page. Where a value raises what nobody expects, each writes its own, to see whose it is."""
         job, name = self.job, self.job.name
         writer = job.writers[name]
         before = writer.rows
-        keys, error = writer.write([rows], whole[0].task.given_to(name), None)
+        try:
+            keys, error = writer.write([rows], whole[0].task.given_to(name), None)
+        except FATAL:
+            raise
+        except Exception as failed:
+            if self.run.stop.error is failed:  # the sink's
+                raise
+            for one in whole:
+                one.rows = None
+            return 0
         out = writer.rows - before
         given = getattr(keys, "given", keys)
         job.at, at, count = name, 0, 0
