@@ -210,7 +210,7 @@ class StateKeeper:
         self._said = _entries(_exact(start or {}))
         self._ran: Collection[str] = ()
         self._unseen: Collection[str] = ()
-        self._is_first = True
+        self._is_first, self._has_written = True, False
 
     def runs(self, streams: Collection[str], *, unseen: Collection[str] = ()) -> None:
         """The streams whose rows the run brings, by their names in the state: their entries are its own.
@@ -242,7 +242,8 @@ class StateKeeper:
                 there, value=_document({key: one for key, one in wanted.items() if one is not _GONE}), config=config
             )
 
-        self._config = self.state.change(changed, previous=self._is_first, writer_id=self.writer_id).config
+        stored = self.state.change(changed, previous=not self._has_written, writer_id=self.writer_id)
+        self._config, self._has_written = stored.config, stored.writer_id == self.writer_id
         self._known.update(edits)
         self._said, self._is_first = now, False
 

@@ -229,11 +229,13 @@ def test_a_bookmark_that_falls_back_to_where_the_run_began_falls_back_in_the_lak
     assert lake.start() == bookmarks(orders=3, shops=3)
 
 
-def test_the_previous_state_is_the_one_from_before_the_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", [(4, 5), (3, 4, 5)], ids=["at once", "behind a state that says nothing new"])
+def test_the_previous_state_is_the_one_from_before_the_run(tmp_path: Path, said: tuple[int, ...]) -> None:
     lake = LakeState(open_store(str(tmp_path)), "tap-shop")
-    keeper(lake).save(bookmarks(orders=3))
+    for at in 2, 3:
+        keeper(lake).save(bookmarks(orders=at))
     run = keeper(lake)
-    for at in 4, 5:
+    for at in said:
         run.save(bookmarks(orders=at))
     previous = json.loads((tmp_path / "raw/tap-shop/state.previous.json").read_text())
     assert (previous["value"], lake.start()) == (bookmarks(orders=3), bookmarks(orders=5))
