@@ -36,8 +36,6 @@ from burler.lake.rolling import OpenDataFile, PageLines, RollingFiles
 from burler.singer.messages import ActivateVersion, Message, Records, Schema, State, Vouched, to_line
 from burler.storage.base import Store
 
-__all__ = ["Clock", "LakeWriter", "PartWriter", "RollSettings"]
-
 
 class RowWriter(ABC):
     """Takes the messages of one tap in sequence, from one thread or several, into open files.

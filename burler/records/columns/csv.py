@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -32,9 +32,6 @@ from burler.records.columns.converters import Misfit, Report, converter, row_typ
 from burler.records.columns.demands import Demands
 from burler.records.columns.types import DATE, TIMESTAMP, FieldType, Scalar, SchemaNode, column_type, fields_of
 from burler.surrogates import decode_veiled
-
-if TYPE_CHECKING:
-    pass
 
 _INTEGER = r"^-?(?:0|[1-9][0-9]*)$"
 _NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$"

@@ -172,7 +172,8 @@ def _of_stream(settings: Settings, config: Mapping[str, Any], work: Work) -> Set
 
 
 def _writer(url: str, tap_id: str, keep: Callable[[Message], None], settings: Settings, stopper: Stopper) -> Any:
-    from burler.lake.writer import LakeWriter, RollSettings
+    from burler.batch.rolling import RollSettings
+    from burler.lake.writer import LakeWriter
 
     roll = RollSettings(
         max_file_bytes=settings.max_file_bytes,
