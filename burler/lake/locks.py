@@ -187,7 +187,7 @@ class StreamLock:
                     hold.release()
 
     def _take(self, alive: bool) -> bool:
-        """``alive``: we have the sign of life, so nobody else of this machine has."""
+        """``alive``: we have the kernel's hold on it (``Store.hold``): who wrote it on this machine does not live."""
         blob = self._store.read(self.path)
         if blob is None:
             self._seen = None

@@ -7,9 +7,9 @@
 
 It is a STATE message with more keys: ``--state`` takes the file as it is. It is written by compare-and-swap behind the
 commits that it covers, so it is never ahead of them: where a run is killed between the two, rows come again. A run
-replaces the entries (of streams, of their partitions) that it ran, and leaves the others. Where another one has changed
-one of these meanwhile, two run at once, and this one ends before its next STATE. ``state.previous.json`` is how it was
-before the last run that changed it.
+replaces the entries (of streams, of their partitions) that it ran, and leaves the others. Where one of its own entries
+was changed meanwhile, another run is at the same streams: this one ends before its next STATE. ``state.previous.json``
+is how it was before the last run that changed it. In the model of ``tests/lake/model`` this is ``keep_swap``.
 """
 
 from __future__ import annotations

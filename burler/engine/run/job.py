@@ -64,8 +64,8 @@ class Job:
     """Lives from SCHEMA to the root's last STATE. The run's lock guards everything behind the pull.
 
     ``at`` is the stream whose rows came last, ``last`` the task that began last. ``status`` says how it ended.
-    ``shares_pages``: rows of several tasks may stand in one page. No function of the author's sees them, none is left
-    out, and none may be out already, for each task would have its own say in that.
+    ``shares_pages``: rows of several tasks may stand in one page: only where no function of the author's sees them,
+    none is left out, and none can be out already, since each of these goes by the task.
 
     Args:
         memory: what the rounds of a tail have in common; None in a plain run.

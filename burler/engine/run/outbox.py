@@ -64,8 +64,8 @@ class _Whole:
 
 
 class Outbox:
-    """Of one worker; of one task after the other. Those that have come to their end may wait here for a page that is
-    worth it: it costs as much as fifty rows.
+    """Of one worker; of one task after the other. Tasks whose functions have come to their end may wait here, so that
+    their rows share a page: one costs as much as fifty rows.
 
     Attributes:
         stop: the worker's token. token: of the try of a task that it is at.

@@ -3,6 +3,8 @@ calls the functions of substreams for it.
 
     task -> call -> pull -> flush -> bookmark
 
+Small tasks that come quickly one behind the other are flushed together (``Outbox.take_whole``).
+
 Rows of a parent are read ahead, a lot of them (bounded by count, size and time); then the functions of its substreams
 are called for each of them, in order. Once all these rows are out, the parent's bookmark may pass the lot: reading on
 from there, inclusive, brings what is missing again.

@@ -12,7 +12,7 @@ from burler.spark.streaming.note import Note, Stated, change_note, plain
 from burler.storage.base import Store
 
 
-class StateKeeper(Sink):
+class SpooledStates(Sink):
     """The sink behind the lake: notes each STATE with the commit up to which its rows are in the spool.
 
     A STATE comes here only when everything before it is committed, so the sequence read now covers it; rows that were

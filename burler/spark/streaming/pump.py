@@ -27,7 +27,7 @@ from burler.lake.store import open_store
 from burler.settings import Settings
 from burler.singer.messages import Message
 from burler.spark.streaming.holding import held
-from burler.spark.streaming.keeper import StateKeeper
+from burler.spark.streaming.keeper import SpooledStates
 from burler.spark.streaming.note import Note, Stated, change_note, check_owner, plain, read_note
 
 _GRACE_SECONDS = 15.0
@@ -92,7 +92,7 @@ def _pump(work: Work, stopper: Stopper, say: Callable[[dict[str, Any]], None]) -
     names = sorted(found.declared.names)
     begin = lambda: Note(tap, found.declared.stream, names)  # noqa: E731
     note = change_note(store, begin, lambda note: _begun(note, names, found.options.state))
-    keeper = StateKeeper(store, note)
+    keeper = SpooledStates(store, note)
     try:
         while not stopper.requested:
             run = _run_command if found.foreign is not None else _run_app
@@ -117,7 +117,7 @@ def tap_name(found: Any) -> str:
     return str(found.ref.load().name)
 
 
-def _run_app(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> None:
+def _run_app(work: Work, found: Any, keeper: SpooledStates, stopper: Stopper) -> None:
     from burler.engine.run.start import run_session
     from burler.engine.session import open_session
     from burler.sinks import LakeSink
@@ -140,7 +140,7 @@ def _run_app(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> N
         raise StreamError(stream, f"stream '{stream}': {logs.short(error)}") from error
 
 
-def _run_command(work: Work, found: Any, keeper: StateKeeper, stopper: Stopper) -> None:
+def _run_command(work: Work, found: Any, keeper: SpooledStates, stopper: Stopper) -> None:
     from burler.lake.ingestion import ingest
 
     settings = replace(Settings(), max_file_age_seconds=work.land_seconds)
