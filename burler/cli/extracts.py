@@ -139,6 +139,8 @@ def extract_command(names: Sequence[str], asked: Asked) -> int:
             settings=_settings(asked),
         ) as what:
             emit = _states(writer, asked.out_file, what.begun.given, touched=merged)
+            if not theirs and asked.remote is None:
+                logger.info("starting Spark ...")
             spark = session_for(asked.slots, asked.master, asked.remote)
             with progress(said, stdout_on_terminal=on_terminal):
                 result = what.run(spark, slots=asked.slots, emit=emit, stopper=stopper, on_progress=told)

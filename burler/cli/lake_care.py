@@ -231,6 +231,10 @@ def vacuum(store: Any, taps: Any, streams: Any, say: Say, older_than: float, yes
     for problem in done.problems:
         say(plain(problem))
     end = "" if yes else " Nothing was removed: add --yes." if done.files else ""
+    if done.younger:
+        end += (
+            f" {counted(done.younger, 'file')} more: unreferenced, but younger than {age(older_than)} (--older-than)."
+        )
     say(f"{counted(len(done.files), 'file')}, {done.size_bytes:,} bytes.{end}")
     return 1 if done.problems else 0
 

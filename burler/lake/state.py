@@ -278,14 +278,14 @@ class StateKeeper:
                 what = f"of stream '{path[1]}'" if len(path) > 1 else f"('{path[0]}')"
                 raise LockLost(
                     f"{self.state.place}: the state {what} was changed meanwhile: another run of "
-                    f"'{self.state.tap_id}' is at it, or somebody has set it.\nThis one stops; what it has committed "
-                    "stays, and comes again. Have one run of a stream at a time."
+                    f"'{self.state.tap_id}' writes it, too, or somebody has set it.\nThis one stops; what it has "
+                    "committed stays, and comes again. Have one run of a stream at a time."
                 )
         if self._fingerprint is None or there.config in (None, self._config):
             return
         if keys := self._fingerprint.differing(there.config or {}):
             raise LockLost(
-                f"{self.state.place}: a run with another config has written it meanwhile ({_listed(keys)} differ). "
+                f"{self.state.place}: a run with another config has written it meanwhile (other: {_listed(keys)}). "
                 "This one stops. Give each config a --tap-id of its own."
             )
 

@@ -70,6 +70,10 @@ def open_store(url: str, *, must_exist: bool = False, options: Mapping[str, Any]
     return store
 
 
+LAKE_OF_TABLES = "_lake"
+"""The folder in which ``--sink spark:OUT`` keeps the lake, inside of OUT, where none is named."""
+
+
 def probe(store: Store) -> bool:
     """Whether a store keeps conditions among processes. Local and memory stores do. An object
     store is asked, once in the life of the store object: a file is created twice, and replaced with a wrong tag.
@@ -83,6 +87,8 @@ def probe(store: Store) -> bool:
 def _check_folder(path: Path, url: str, must_exist: bool) -> None:
     try:
         is_there, is_folder = path.exists(), path.is_dir()
+        below = path / LAKE_OF_TABLES
+        has_tables = must_exist and (below / "raw").is_dir() and not (path / "raw").exists()
     except OSError as error:  # a folder above it may not be entered, or the name is too long
         raise UsageError(
             f"{url} can't be looked at: {error.strerror}. Check the path, and the owner and the rights of the folders "
@@ -95,6 +101,8 @@ def _check_folder(path: Path, url: str, must_exist: bool) -> None:
             f"there is no lake at {url}: no such folder. Is it spelled right?\n"
             f"A new lake is made by: some-tap | burler lake write {url} --tap-id some-tap"
         )
+    if has_tables:
+        raise UsageError(f"{url} holds tables, and no lake. The lake that they are made from is {below}.")
 
 
 Document = dict[str, Any]

@@ -19,7 +19,7 @@ from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import SyncResult
 from burler.errors import BurlerError, ExportError, StorageError, UsageError
 from burler.lake.lake import Lake
-from burler.lake.store import open_store
+from burler.lake.store import LAKE_OF_TABLES, open_store
 from burler.settings import Settings
 from burler.spark.export import export
 from burler.spark.export_options import checked
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
-
-LAKE = "_lake"
-"""The lake's folder inside of OUT, where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,5 +164,5 @@ def lake_of(out: str | Path, lake: str | Path | None, *, kind: str = "delta") ->
     if lake is not None:
         return str(lake)
     if kind in ("delta", *FILE_FORMATS) and not str(out).startswith("jdbc:"):
-        return f"{str(out).rstrip('/')}/{LAKE}"
+        return f"{str(out).rstrip('/')}/{LAKE_OF_TABLES}"
     raise UsageError(f"format '{kind}' has no folder of its own at {out}: say where the lake is to be (lake=, --lake).")

@@ -551,3 +551,12 @@ def test_the_state_in_a_lake_is_changed_by_the_lakes_name_alone(folder: Path) ->
         ended = burler("state", *command, cwd=folder, stdin=b'{"bookmarks": {}}')
         assert ended.code == 2 and "--tap-id tap-shop" in ended.one_critical()
     assert run(folder).code == 0
+
+
+def test_who_names_the_folder_of_tables_is_told_where_their_lake_is(folder: Path) -> None:
+    run(folder)
+    (folder / "tables").mkdir()
+    (folder / "lake").rename(folder / "tables" / "_lake")
+    done = burler("state", "show", "tables", cwd=folder)
+    assert done.code == 2 and "The lake that they are made from is tables/_lake." in done.stderr
+    assert state(folder, "show", "tables/_lake")["bookmarks"]["orders"]["at"] == 3

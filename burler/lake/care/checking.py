@@ -26,6 +26,7 @@ from burler.lake.lake import Lake, StreamFolder
 from burler.lake.snapshot import FileStats, Snapshot
 from burler.lake.state import StoredState
 from burler.storage.base import Store, StoredFile, is_hidden
+from burler.words import counted
 
 PROGRESS_FILES = 1000
 LEFTOVER_SECONDS = 86_400.0
@@ -380,7 +381,8 @@ def _missing(store: Store, streams: Sequence[_Stream], *, whole: bool) -> tuple[
         return [], (remark,) if bare else ()
     findings = []
     for one in bare:
-        fact = f"is missing: there are {len(one.listing.data):,} data files, which readers read anew in each run"
+        there = counted(len(one.listing.data), "data file")
+        fact = f"is missing: without it readers read the stream ({there}) anew in each run"
         findings.append(_finding("no manifest", one.place.manifest, fact))
     for folder, some in groupby(with_data, lambda one: one.place.tap_folder):
         # A writer makes its tap's catalogue after its first commit.

@@ -49,11 +49,13 @@ class Unreferenced:
 @dataclass(frozen=True, slots=True)
 class Vacuum:
     """What ``vacuum`` removed, or would have (``removed`` False). ``problems``: what was left alone, and why: data
-    files of streams whose manifest can't be read or changed, and damaged files."""
+    files of streams whose manifest can't be read or changed, and damaged files. ``younger``: how many files nothing
+    refers to, but not for long enough."""
 
     files: tuple[Unreferenced, ...]
     removed: bool
     problems: tuple[str, ...] = ()
+    younger: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -102,7 +104,7 @@ def vacuum(
             f"{store.locate(min(sweep.ageless))}). The store does not say when they were written, so none of them is "
             "old. Remove by hand what no run needs"
         )
-    return Vacuum(tuple(sweep.found.values()), yes, tuple(problems))
+    return Vacuum(tuple(sweep.found.values()), yes, tuple(problems), len(sweep.younger))
 
 
 class _Sweep:
@@ -111,6 +113,7 @@ class _Sweep:
     Attributes:
         found: what is removed, or would be, by its path.
         problems: why other files stay, once each. ageless: paths of files that nothing refers to, of no known age.
+        younger: paths of those that nothing has referred to for a shorter time.
     """
 
     def __init__(self, older_than: float, yes: bool) -> None:
@@ -118,6 +121,7 @@ class _Sweep:
         self.found: dict[str, Unreferenced] = {}
         self.problems: dict[str, None] = {}
         self.ageless: set[str] = set()
+        self.younger: set[str] = set()
 
     def others(self, listing: Listing) -> None:
         """Hidden leftovers, notes of compacted files that are not there, dead locks."""
@@ -171,6 +175,8 @@ class _Sweep:
         for file, reason, age in files:
             if age == -math.inf:
                 self.ageless.add(file.path)
+            elif age < self._older_than:
+                self.younger.add(file.path)
             if age >= self._older_than:
                 yield Unreferenced(file.path, file.size_bytes, reason, age)
 
