@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import msgspec
 import pytest
 from parts import FIELDS, given, numbers, partitioned, row
 
@@ -308,3 +309,47 @@ def test_a_value_that_raises_ends_its_partition_and_no_other_that_came_with_it()
     assert [one for one in run.records("rows") if one["account"] != "p05"] == out
     assert [one.where for one in run.result.errors["rows"].failures] == ["partition p05"]
     assert set(run.states[-1]["bookmarks"]["rows"]["partitions"]) >= MANY.keys() - {"p05"}
+
+
+def test_one_dict_that_each_partition_fills_anew_is_a_row_of_each():
+    filled: dict[str, Any] = {}
+
+    def rows(partition):
+        filled.update(row(partition["account"], MANY[partition["account"]][0]))
+        yield filled
+
+    tap = partitioned(MANY, rows)
+    assert run_tap(tap).records("rows") == [row(name, values[0]) for name, values in MANY.items()]
+
+
+def test_one_dict_that_comes_twice_in_a_small_partition_ends_it():
+    def rows(partition):
+        one = row(partition["account"], MANY[partition["account"]][0])
+        yield from [one, one] if partition["account"] == "p07" else [one]
+
+    run = run_tap(partitioned(MANY, rows))
+    assert run.records("rows") == [row(name, values[0]) for name, values in MANY.items() if name != "p07"]
+    error = run.result.errors["rows"]
+    assert isinstance(error, PartialError)
+    assert ["one and the same dict more than once" in str(one.error) for one in error.failures] == [True]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("given", ["rows", "bytes", "by name"])
+def test_a_partition_whose_last_row_does_not_fit_has_failed_once(given: str, workers: int):
+    def rows(partition, stream):
+        bad = partition["account"] in ("p07", "p21")
+        one = {**row(partition["account"], 1), **({"text": ["a"]} if bad else {})}
+        if given == "by name":
+            stream.emit_record(one)
+        else:
+            yield one if given == "rows" else msgspec.json.encode([one])
+
+    tap = burler.tap("tap-t")
+    tap.partitions("rows", key="account")(lambda: [{"account": name} for name in MANY])
+    tap.sync("rows", replication_key="id", schema=FIELDS, workers=workers)(rows)
+    run = run_tap(tap, {"max_failures": 2})
+    error = run.result.errors["rows"]
+    assert isinstance(error, PartialError)
+    assert sorted(one.where for one in error.failures) == ["partition p07", "partition p21"]
+    assert len(run.records("rows")) == len(MANY) - 2

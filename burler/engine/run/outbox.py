@@ -52,8 +52,8 @@ class _Whole:
     """A task whose functions have come to their end, before what they have given is written.
 
     Attributes:
-        given: what of it is not. rows: the same, where that is plain rows of the root alone, which may share a page
-            with those of other tasks; else None.
+        given: what of it is not. rows: the same, where that is plain rows of the root alone (copies), which may share a
+            page with those of other tasks; else None.
         states: what authors keep, as it is true of all rows.
     """
 
@@ -110,6 +110,9 @@ class Outbox:
         given, root = self.buffer.take(), self.job.name
         rows = given.get(root, [])
         shares = self.job.shares_pages and given.keys() <= {root} and set(map(type, rows)) <= {dict}
+        shares = shares and len(set(map(id, rows))) == len(rows)  # else its own page says what is wrong
+        if shares and rows:  # the author may fill the same dict again for the next task
+            rows = given[root] = list(map(dict.copy, rows))
         self._whole.append(_Whole(task, given, rows if shares else None, states))
         self.waiting_rows += len(rows)
         if shares:  # else functions of the author's may see its rows, and ask who they are for
@@ -165,9 +168,9 @@ class Outbox:
         """Write what the first of the tasks that have come to their end have given, and end them."""
         together = list(takewhile(lambda one: one.rows is not None and one.task.error is None, self._whole))
         rows = [row for one in together for row in one.rows or ()]
-        if len(together) > 1 and len(set(map(id, rows))) == len(rows):
+        if rows:
             count = self._write_together(together, rows)
-        else:  # what is one and the same to several tasks has its place in the page of each
+        else:
             count, one = 1, self._whole[0]
             if one.given:
                 self._write(one.task, one.given)
@@ -175,7 +178,7 @@ class Outbox:
         for one in written:
             self.waiting_rows -= len(one.given.get(self.job.name, ()))
             self.finish(one.task, one.states)
-            if one.task.error is not None:
+            if one.task.error is not None and one.task is not self.task:  # else its worker does that
                 self.job.task_ended(one.task)
 
     def _write_together(self, whole: list[_Whole], rows: list[Any]) -> int:
