@@ -41,7 +41,7 @@ class StreamFolder:
     @property
     def manifest(self) -> str:
         """Path of its manifest."""
-        return f"{self.folder}/manifest.json"
+        return f"{self.folder}/{layout.MANIFEST}"
 
     @property
     def tap_folder(self) -> str:
@@ -271,7 +271,7 @@ class Lake:
         return {layout.folder_of(tap): tap for tap in taps}
 
     def _in_manifest(self, path: str, key: str, folder: str) -> str | None:
-        place = f"{path}/manifest.json"
+        place = f"{path}/{layout.MANIFEST}"
         try:
             blob = self.store.read(place)
             name = None if blob is None else doc.from_bytes(blob.data, self.store.locate(place)).get(key)

@@ -26,10 +26,9 @@ ROOT = "raw"
 MAX_COMPONENT_BYTES = 200
 _CUT_TO_BYTES = 150
 _KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+MANIFEST, LOCK = "manifest.json", "singerlake.lock"
 STATE, PREVIOUS_STATE = "state.json", "state.previous.json"
-_RESERVED = frozenset(
-    {"catalogue.json", "catalog.json", "manifest.json", "singerlake.json", "singerlake.lock", STATE, PREVIOUS_STATE}
-)
+_RESERVED = frozenset({"catalogue.json", "catalog.json", MANIFEST, "singerlake.json", LOCK, STATE, PREVIOUS_STATE})
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?\Z", re.IGNORECASE | re.ASCII | re.DOTALL)
 _FILE_NAME = re.compile(
     r"(?P<stream>.+)-(?P<first>\d{8}T\d{6}Z)-(?P<last>\d{8}T\d{6}Z)(?:-(?P<n>\d{1,9}))?"
@@ -98,12 +97,12 @@ def stream_folder(tap_id: str, stream: str) -> str:
 
 def manifest_path(tap_id: str, stream: str) -> str:
     """``raw/<tap_id>/<stream>/manifest.json``."""
-    return f"{stream_folder(tap_id, stream)}/manifest.json"
+    return f"{stream_folder(tap_id, stream)}/{MANIFEST}"
 
 
 def lock_path(tap_id: str, stream: str, digest: str) -> str:
     """``raw/<tap_id>/<stream>/<schema hash>/singerlake.lock``."""
-    return f"{stream_folder(tap_id, stream)}/{digest}/singerlake.lock"
+    return f"{stream_folder(tap_id, stream)}/{digest}/{LOCK}"
 
 
 def catalogue_path(tap_id: str) -> str:

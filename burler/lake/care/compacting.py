@@ -26,13 +26,13 @@ from burler.lake.care.vacuuming import remove_unlisted
 from burler.lake.datafile import read_blocks
 from burler.lake.lake import Lake, StreamFolder
 from burler.lake.replaced import Replacement
+from burler.lake.rolling import COMPRESSIONS
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.singer.lines import decode_head, decode_outermost
 from burler.storage.base import OutcomeUnknown, Store
 
 BELOW_BYTES = 64 * 1024 * 1024
 _FILES_A_COMMIT = 20
-_COMPRESSIONS = ("gz", "bz2", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def compact(
     """
     if below_bytes < 1 or not older_than_seconds >= 0:
         raise UsageError("compact needs a size of 1 byte or more, and an age of 0 seconds or more.")
-    if compression not in _COMPRESSIONS:
+    if compression not in COMPRESSIONS:
         raise UsageError(f"compression {compression!r} is unknown. Known: gz, bz2, none.")
     lake = Lake(store)
     lake.warn_if_alone("compact")

@@ -23,7 +23,6 @@ from burler.localfile import TEMPORARY
 from burler.storage.base import Blob, Store, StoredFile, is_hidden
 from burler.storage.local import LocalStore
 
-LOCK = "singerlake.lock"
 _LEAST_SECONDS = 3600.0
 _BEATS = 10
 _STREAM_DEPTH, _SCHEMA_DEPTH = 3, 4
@@ -75,7 +74,7 @@ class Listing:
         """The locks among them that are still there."""
         found = []
         for file in self.files.values():
-            if file.path.rpartition("/")[2] == LOCK and (blob := self.store.read(file.path)) is not None:
+            if file.path.rpartition("/")[2] == layout.LOCK and (blob := self.store.read(file.path)) is not None:
                 holder = LockFile.from_bytes(blob.data)
                 lives = _lives(self.store, file.path, holder)
                 found.append(FoundLock(file, blob, holder, lives, self.age(file)))
