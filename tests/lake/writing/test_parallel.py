@@ -56,6 +56,16 @@ def test_what_workers_wrote_counts_once_the_driver_has_committed_it(lake: Any, d
     assert about["taps"]["tap-x"]["status"]["state"] == "complete"
 
 
+def test_a_stream_of_which_no_worker_had_rows_is_known(lake: Any, driver: LakeDriver) -> None:
+    driver.begin(lake.schema())
+    driver.close()
+    snapshot, catalog = lake.load(), read_catalogue(lake.store, "tap-x")
+    assert snapshot.files == ()
+    assert list(snapshot.versions.values()) == ["v1"]
+    assert catalog is not None
+    assert [entry["stream"] for entry in catalog["streams"]] == ["users"]
+
+
 def test_files_come_back_from_json_and_pickle(lake: Any, driver: LakeDriver) -> None:
     driver.begin(lake.schema())
     files = part(lake, 1, 2, 3, max_file_records=2)

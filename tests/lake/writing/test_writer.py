@@ -153,6 +153,17 @@ def test_files_roll_by_bytes_between_lines(lake: Any) -> None:
     assert sum(file.stats.records for file in lake.load().files) == 100
 
 
+@pytest.mark.parametrize(("short", "lines"), [(0, 10), (1, 9)])
+def test_a_file_takes_what_fits_to_the_byte(lake: Any, short: int, lines: int) -> None:
+    page = lake.page("users", *range(10, 50))
+    limit = len(hashing.schema_line(lake.schema())) + 1 + len(page.lines) // 4 - short
+    with lake.writer(max_file_bytes=limit) as writer:
+        writer.schema(lake.schema())
+        writer.records(page)
+    assert [file.stats.records for file in lake.load().files][:4] == [lines] * 4
+    assert lake.ids() == list(range(10, 50))
+
+
 def test_a_line_greater_than_a_file_still_goes_in(lake: Any) -> None:
     with lake.writer(max_file_bytes=1) as writer:
         writer.schema(lake.schema())
