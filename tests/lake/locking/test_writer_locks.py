@@ -88,6 +88,18 @@ def test_under_tail_a_lock_goes_with_each_commit_and_comes_with_each_file(lake: 
     assert lake.ids() == [0, 1, 2, 3, 4]
 
 
+def test_under_tail_a_lock_goes_behind_the_commit(lake: Any) -> None:
+    """Who gets it before would claim, and the commit would be refused."""
+    lake.store = FaultyStore(lake.store)
+    writer = lake.writer(tail=True)
+    send(lake, writer, 1)
+    lake.store.calls.clear()
+    writer.flush()
+    calls = [(call.operation, call.path.rpartition("/")[2]) for call in lake.store.calls]
+    assert calls.index(("replace", "manifest.json")) < calls.index(("delete", "singerlake.lock"))
+    writer.close()
+
+
 def test_a_writer_that_must_wait_first_commits_and_gives_back_what_it_has(lake: Any) -> None:
     """Two writers that each wait for what the other has would wait for ever."""
     other = held_by_another(lake, "orders", ttl=5)
