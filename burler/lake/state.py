@@ -341,10 +341,17 @@ def _document(entries: Mapping[EntryPath, Any]) -> dict[str, Any]:
         if len(path) == 1:
             value[path[0]] = entry
             continue
-        if not isinstance(value.get(_BOOKMARKS), dict):  # null, or what else a tap in a pipe has said
-            value[_BOOKMARKS] = {}
+        bookmarks = _object(value, _BOOKMARKS)
         if len(path) == 2:
-            value[_BOOKMARKS][path[1]] = dict(entry) if isinstance(entry, dict) else entry
+            bookmarks[path[1]] = dict(entry) if isinstance(entry, dict) else entry
         else:
-            value[_BOOKMARKS].setdefault(path[1], {}).setdefault(PARTITIONS, {})[path[2]] = entry
+            _object(_object(bookmarks, path[1]), PARTITIONS)[path[2]] = entry
     return value
+
+
+def _object(value: dict[str, Any], key: str) -> dict[str, Any]:
+    """The object at a key: a new one where there is none, but null or what else a tap in a pipe has said."""
+    found = value.get(key)
+    if not isinstance(found, dict):
+        found = value[key] = {}
+    return found

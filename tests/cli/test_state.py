@@ -507,6 +507,15 @@ def test_a_run_follows_a_pipe_whose_state_has_no_bookmarks(folder: Path, said: s
     assert (orders_in(folder), kept(folder)["orders"]) == ([1, 2, 3, 3], {"at": 3})
 
 
+def test_partitions_follow_what_was_null(tmp_path: Path) -> None:
+    for said in ({"s": None}, {"s": {"partitions": {"a": {"id": 1}}}}):
+        lines = [{"type": "SCHEMA", "stream": "s", "schema": {}, "key_properties": []}]
+        lines.append({"type": "STATE", "value": {"bookmarks": said}})
+        (tmp_path / "messages").write_text("".join(json.dumps(one) + "\n" for one in lines))
+        assert shell("$BURLER lake write lake --tap-id any < messages", tmp_path).code == 0
+        assert state(tmp_path, "show", "lake") == {"bookmarks": said}
+
+
 def test_the_file_is_one_that_a_tap_takes(folder: Path) -> None:
     run(folder)
     path = LakeState(open_store(str(folder / "lake")), "tap-shop").place
