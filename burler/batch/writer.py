@@ -291,12 +291,14 @@ class BatchWriter(OpenFiles[_BatchFile]):
         Raises:
             BatchError: a value that its column can't hold; a row before its SCHEMA. StorageError: see the class.
         """
+        if isinstance(lines, memoryview):
+            lines = bytes(lines)  # they are cut and searched
         with self._working():
             start = done = 0
             while done < count:
                 file = self._file(stream, version)
                 end, taken = fitting(
-                    lines,  # type: ignore[arg-type]  # it takes whatever has bytes
+                    lines,
                     start,
                     count - done,
                     room_bytes=self.config.batch_bytes - file.size_bytes,
