@@ -322,6 +322,16 @@ def test_one_dict_that_each_partition_fills_anew_is_a_row_of_each():
     assert run_tap(tap).records("rows") == [row(name, values[0]) for name, values in MANY.items()]
 
 
+def test_a_hook_is_told_of_the_partition_whose_row_it_sees():
+    tap = partitioned(MANY, lambda partition: [row(partition["account"], MANY[partition["account"]][0])])
+
+    @tap.post_transform("rows")
+    def named(record, partition):
+        return {**record, "text": partition["account"]}
+
+    assert [one["text"] for one in run_tap(tap).records("rows")] == list(MANY)
+
+
 def test_one_dict_that_comes_twice_in_a_small_partition_ends_it():
     def rows(partition):
         one = row(partition["account"], MANY[partition["account"]][0])
