@@ -98,15 +98,16 @@ def _split(block: bytes) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _reading(store: Store, path: str) -> Iterator[None]:
-    where = store.locate(path)
     try:
         yield
     except FileNotFoundError:
-        raise DamagedFile(f"{where} is missing although the lake lists it.\n{CURE_MISSING}", "missing") from None
+        text = f"{store.locate(path)} is missing although the lake lists it.\n{CURE_MISSING}"
+        raise DamagedFile(text, "missing") from None
     except FormatError as error:
-        raise DamagedFile(f"{where} is truncated or corrupt: {error}\n{CURE_DAMAGED}", "torn") from error
+        text = f"{store.locate(path)} is truncated or corrupt: {error}\n{CURE_DAMAGED}"
+        raise DamagedFile(text, "torn") from error
     except OSError as error:
-        raise DamagedFile(f"{where} can't be read: {error}.\n{CURE_DAMAGED}", "torn") from error
+        raise DamagedFile(f"{store.locate(path)} can't be read: {error}.\n{CURE_DAMAGED}", "torn") from error
 
 
 def _opened(store: Store, path: str) -> Decompressed:
