@@ -1,4 +1,4 @@
-"""Who may commit, and what: the locks, the claims and the notes of one run.
+"""In which order one run locks, claims, writes and commits. Who may commit, ``burler.lake.manifest`` decides.
 
 A run writes a schema version of a stream in these steps. Each is safe whatever other writers do, and wherever this one
 is paused or killed between two of them:

@@ -101,6 +101,32 @@ def _rates(results: Results, rows: list[RateRow]) -> str:
     return table(head, made)
 
 
+COMPARED = {
+    "burler: pages": "burler, checked against the schema, as RECORD lines",
+    "singer-sdk: rows": "Singer SDK",
+    "singer-sdk, msgspec writer: rows": "Singer SDK, its optional msgspec writer",
+    "dlt: pages": "dlt, JSON lines in files",
+    "airbyte-cdk, no shaping: rows": "Airbyte CDK, rows as they are",
+    "airbyte-cdk, shaping: rows": "Airbyte CDK, with its type transformer",
+}
+"""What docs/comparison.md calls the cases that it shows."""
+
+
+def comparison(results: Results) -> str | None:
+    """The table of docs/comparison.md: rates with three digits; None where one of its cases was not measured."""
+    found = {case.label: summary for case, summary in results.rates.items()}
+    if not COMPARED.keys() <= found.keys():
+        return None
+    ours = found["burler: pages"].rate
+    rows = []
+    for label, title in COMPARED.items():
+        rate, peak = found[label].rate, found[label].peak
+        ratio = ours / rate
+        said = "" if rate == ours else f"{ratio:.0f} times" if ratio >= 10 else f"{ratio:.1f} times"
+        rows.append([title, f"{float(f'{rate:.3g}'):,.0f}", said, f"{peak / MB:.0f} MB"])
+    return table(["", "rows/s", "burler is so many times as fast", "peak memory"], rows)
+
+
 def _figures(results: Results) -> str:
     made = []
     for case, summary in results.rates.items():

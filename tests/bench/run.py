@@ -77,6 +77,8 @@ def main(args: list[str] | None = None) -> int:
     print(text)
     if given.write_docs and not run.results.problems:
         report.into_docs(DOCS / "performance.md", text)
+        if compared := report.comparison(run.results):
+            report.into_docs(DOCS / "comparison.md", compared)
         (DOCS / "performance.svg").write_text(drawing.svg(run.results, run.rates), encoding="utf-8")
     return 1 if run.results.problems else 0
 
