@@ -419,7 +419,9 @@ def spelled(value):
         return None if None in parts else "[" + ",".join(parts) + "]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=len(value) % 2 == 0) if value.isprintable() else json.dumps(value)
-    if isinstance(value, Decimal | float):
+    if isinstance(value, Decimal):
+        return str(value) if value.is_finite() else None
+    if isinstance(value, float):
         return str(value) if math.isfinite(value) else None
     if isinstance(value, int) and abs(value) >= 10**4300:  # Python writes no longer ones
         return None
