@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, TypeGuard
 
+MOST_SECONDS = 1e9
+"""Some 31 years: clocks of operating systems refuse to wait much longer."""
+
 
 def is_count(value: Any, least: int) -> TypeGuard[int]:
     """Whether an option is a whole number of at least so much."""

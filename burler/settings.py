@@ -13,9 +13,8 @@ from typing import Any
 from burler import times
 from burler.batch_config import BatchConfig, read_batch_config
 from burler.errors import ConfigError
+from burler.numbers import MOST_SECONDS
 
-MOST_SECONDS = 1e9
-"""Some 31 years: clocks of operating systems refuse to wait much longer."""
 _MOST = {"int": 1e15, "float": MOST_SECONDS}  # more rows or bytes than a disk holds
 
 

@@ -16,10 +16,9 @@ from burler.call import takes_one
 from burler.declare.hooks import HOOKS, Row
 from burler.declare.strategies import KNOWN, Strategy, parse_strategy
 from burler.errors import DeclarationError
-from burler.numbers import is_count, is_measure
+from burler.numbers import MOST_SECONDS, is_count, is_measure
 from burler.paths import path_of
 from burler.schema.sources import SchemaLike, as_source
-from burler.settings import MOST_SECONDS
 from burler.singer.metadata import METHODS
 from burler.suggest import did_you_mean, nearest
 from burler.surrogates import is_unicode

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from burler.errors import DeclarationError
-from burler.settings import read_value
 from burler.singer.metadata import AUTOMATIC, AVAILABLE, METHODS, UNSUPPORTED
 from burler.suggest import did_you_mean
 
@@ -69,6 +68,8 @@ def _as_setting(name: str) -> Callable[[Any], Any]:
     """What the setting of that name may be; null is no word of a catalog's."""
 
     def read(value: Any) -> Any:
+        from burler.settings import read_value  # an import of burler alone has no use for the settings
+
         return read_value(name, value, null=False)
 
     return read
