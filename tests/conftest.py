@@ -197,9 +197,9 @@ _COLLECTED = "burler_collected"
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node):
     """In a fresh clone the first process compiles the tests, and what they import; the others wait for that, where each
-    would do all of it for itself at the same time: 18 s of 26."""
+    would do all of it for itself at the same time: half of the CPU until the first test."""
     config = node.config
-    if sys.dont_write_bytecode or any(Path(__file__).parent.glob("engine/__pycache__/*")):
+    if any(Path(__file__).parent.glob("engine/__pycache__/*")):
         return
     folder = getattr(config, _COLLECTED, None)
     if folder is None:

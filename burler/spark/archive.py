@@ -66,15 +66,20 @@ class Archive:
             return [f"-XX:AOTCache={self.path}", "-XX:AOTMode=auto", "-Xlog:disable"]
         return [f"-XX:SharedArchiveFile={self.path}", "-Xshare:auto", "-Xlog:disable"]
 
+    @property
+    def holds_profiles(self) -> bool:
+        """Whether it keeps what the JVM has learned of hot loops, beside the classes."""
+        return self.java.version >= _AOT_SINCE
+
     def training_options(self, out: Path) -> list[str]:
         """What a JVM is started with to write one to ``out`` when it ends.
 
         Java 25 stores linked classes only from a G1 heap; a JVM with any collector uses them. (An export of 60,000 rows
         took 17.5 CPU seconds with such a cache, 21.8 with one of the parallel collector's, 30.9 with none.)
         """
-        if self.java.version >= _AOT_SINCE:
+        if self.holds_profiles:
             return [f"-XX:AOTCacheOutput={out}", "-XX:+UseG1GC", "-Xlog:disable"]
-        return [f"-XX:ArchiveClassesAtExit={out}", "-Xlog:disable"]
+        return [f"-XX:ArchiveClassesAtExit={out}", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xlog:disable"]
 
     def put(self, made: Path, told: Mapping[str, Any]) -> None:
         """Give a finished archive its name. The note goes away first and comes last: between there is no archive.

@@ -30,9 +30,8 @@ from burler.spark.java import Java, find_java
 
 _log = logging.getLogger("burler.spark")
 
-ROWS = 60_000
-"""Rows of each stream of the training lake: more than an export takes without Spark, and enough for its hot loops to be
-compiled."""
+_PROFILED_ROWS, _ROWS = 60_000, 1_000
+"""Rows of each stream of the training lake: enough for hot loops to be compiled, where the archive keeps that."""
 
 _TRAINING_SECONDS = 900
 _LEAST_BYTES = 1 << 20
@@ -46,7 +45,7 @@ import sys
 from burler.spark import export, session
 lake, out, options = sys.argv[1:4]
 spark = session("burler training", {"spark.driver.extraJavaOptions": options, "spark.driver.memory": "1g"})
-export(spark, lake, out)
+export(spark, lake, out, open_types="variant")  # with text, so few rows would need no Spark
 """
 
 
@@ -59,7 +58,7 @@ class Trained:
     seconds: float
 
 
-def train(java: Java | None = None, *, rows: int = ROWS) -> Trained:
+def train(java: Java | None = None) -> Trained:
     """Make the archive of a Java and the installed Spark, in the place of one that is there.
 
     Raises:
@@ -82,7 +81,7 @@ def train(java: Java | None = None, *, rows: int = ROWS) -> Trained:
             tempfile.TemporaryDirectory(dir=home, prefix="training-", ignore_cleanup_errors=True) as work,
         ):
             _check_room(home)
-            made = _run(found, Path(work), rows)
+            made = _run(found, Path(work))
             found.put(made, {"java": java.version, "trained": dt.datetime.now(dt.UTC).isoformat(timespec="seconds")})
     except OSError as error:
         raise StorageError(f"Spark's start-up archive: {home} can't be written: {error.strerror}") from None
@@ -144,13 +143,13 @@ def _check_room(home: Path) -> None:
         )
 
 
-def _run(archive: Archive, work: Path, rows: int) -> Path:
+def _run(archive: Archive, work: Path) -> Path:
     """Export a lake that is made for it; the JVM writes the archive when it ends."""
     out = work / archive.path.name
     env = {key: value for key, value in os.environ.items() if key not in _OTHERS}
     env |= {"JAVA_HOME": archive.java.home, SWITCH: "off"}
     with (work / "log").open("w+b") as log:
-        _fill(work / "lake", rows, env, log)
+        _fill(work / "lake", _PROFILED_ROWS if archive.holds_profiles else _ROWS, env, log)
         options = shlex.join(archive.training_options(out))
         command = [sys.executable, "-c", _JOB, str(work / "lake"), str(work / "out"), options]
         code = _process(command, env, log)

@@ -220,7 +220,9 @@ def _as_it_was() -> Iterator[None]:
         os.environ.update(variables)
         sys.path[:] = path
         for name in set(sys.modules) - modules:
-            if str(getattr(sys.modules[name], "__file__", "") or "").startswith(folder):
+            file = str(getattr(sys.modules[name], "__file__", None) or "")
+            # Packages stay, also where the clone lies in /tmp: some can't be imported twice (deltalake panics).
+            if file.startswith(folder) and not file.startswith(sys.prefix):
                 del sys.modules[name]
         if threading.current_thread() is threading.main_thread():
             for number, handler in handlers.items():
