@@ -301,14 +301,14 @@ def fixed_times(values: list[Any], gaps: frozenset[type] = frozenset()) -> tuple
     Args:
         gaps: what may stand where there is none.
     """
-    kinds = set(map(type, values))
-    if not kinds.isdisjoint((_NULL, _ABSENT)):
-        return _around_gaps(values) if kinds & {_NULL, _ABSENT} <= gaps else None
     try:
+        joined = _of_one_form(values)
+        if joined:
+            return _without_zeros(values, joined), msgspec.convert(values, list[_AWARE])
+        kinds = set(map(type, values))
+        if not kinds.isdisjoint((_NULL, _ABSENT)):
+            return _around_gaps(values) if kinds & {_NULL, _ABSENT} <= gaps else None
         if kinds == {str}:
-            joined = _of_one_form(values)
-            if joined:
-                return _without_zeros(values, joined), msgspec.convert(values, list[_AWARE])
             in_utc = set(map(_last, values)) == {"Z"} and max(map(len, values)) <= _ZULU
             if not in_utc and not all(map(_has_six_digits, values)):
                 return None
@@ -345,13 +345,16 @@ def _has_six_digits(text: str) -> bool:
     return len(text) <= _ZULU if text[-1:] in "Zz" else len(text) <= _OFFSET and text[-3:-2] == ":"
 
 
-def _of_one_form(texts: list[str]) -> str:
-    """All texts in one, if all surely have the same form: see ``times.have_one_form``; else nothing."""
-    length = len(texts[0])
-    if length not in (20, _ZULU) or set(map(len, texts)) != {length}:
+def _of_one_form(values: list[Any]) -> str:
+    """All texts in one, if all have the same form, as far as they are date-times at all: see ``times.have_one_form``;
+    else nothing. Of each text its place in the whole tells the length: where a date-time does not end, the next one
+    would not begin like one."""
+    try:
+        whole = "".join(values)
+    except TypeError:  # there is more than texts
         return ""
-    whole = "".join(texts)
-    return whole if times.have_one_form(whole, length) else ""
+    width = len(whole) // (len(values) or 1)
+    return whole if width * len(values) == len(whole) and times.have_one_form(whole, width) else ""
 
 
 def _without_zeros(texts: list[str], joined: str) -> list[str]:
