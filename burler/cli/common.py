@@ -1,4 +1,4 @@
-"""What the commands share: reading and writing files, and what ``--about`` says."""
+"""What the commands share: catalogs and states read, files written, the store of a lake and its options."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from burler.cli.helping import OPTIONS, option
+from burler.cli.options_batch import read_options
 from burler.errors import CatalogError, StateError, StorageError, UsageError
 from burler.localfile import remove_leftovers, replace_file
 from burler.singer.messages import encode
 from burler.singer.state import read_state_file
+
+if TYPE_CHECKING:
+    from burler.storage.base import Store
 
 logger = logging.getLogger(__name__)
 
@@ -134,3 +139,39 @@ def _is_same(one: str, other: str) -> bool:
     with contextlib.suppress(OSError, ValueError):
         return os.path.realpath(one) == os.path.realpath(other) or Path(one).samefile(other)
     return False
+
+
+LAKE_OPTIONS = "--lake-options"
+
+
+def lake_options_in(section: str = OPTIONS) -> Callable[[Any], Any]:
+    """The decorator that gives a command ``--lake-options``, under a heading of its help."""
+    return option(
+        LAKE_OPTIONS,
+        section=section,
+        metavar="JSON|FILE",
+        help="For the library that reaches the lake's store; secrets belong in a FILE or the environment.",
+    )
+
+
+lake_options = lake_options_in()
+
+
+def open_lake(url: str, options: str | None, *, must_exist: bool = False) -> Store:
+    """The lake's store. ``options``: what ``--lake-options`` was given.
+
+    Raises:
+        UsageError: options that are no JSON object; and what ``open_store`` raises.
+    """
+    from burler.lake.store import open_store
+
+    return open_store(url, must_exist=must_exist, options=read_lake_options(options))
+
+
+def read_lake_options(text: str | None) -> dict[str, Any] | None:
+    """What ``--lake-options`` was given, as an object.
+
+    Raises:
+        UsageError: it is no JSON object, nor a file that holds one.
+    """
+    return read_options(LAKE_OPTIONS, text)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from burler.cli import process
+from burler.cli.common import LAKE_OPTIONS
 from burler.cli.lake_tables import plain
-from burler.cli.lakes_common import LAKE_OPTIONS
 from burler.cli.options_batch import read_options
 from burler.errors import UsageError
 from burler.words import counted

@@ -11,8 +11,8 @@ import click
 
 from burler.appref import load_app
 from burler.cli import common, process
+from burler.cli.common import lake_options_in, read_lake_options
 from burler.cli.helping import Command, argument, option
-from burler.cli.lakes_common import lake_options_in, read_lake_options
 from burler.cli.options import CONFIG, FULL_REFRESH, READ, SELECT, WRITE
 from burler.config.loading import Loaded
 from burler.config.spec import load_config

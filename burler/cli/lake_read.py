@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from burler.cli import common, completing, process
+from burler.cli.common import lake_options, open_lake
 from burler.cli.helping import Command, argument, option
-from burler.cli.lakes_common import lake_options, open_lake
 from burler.errors import BurlerError, UsageError
 from burler.tally import metric
 

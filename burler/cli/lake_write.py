@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from burler.cli import completing, process
+from burler.cli.common import lake_options_in, open_lake
 from burler.cli.helping import Choice, Command, argument, option
-from burler.cli.lakes_common import lake_options_in, open_lake
 from burler.cli.options_batch import allow_in, read_options
 from burler.cli.sizes import SizeType
 from burler.errors import UsageError

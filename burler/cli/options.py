@@ -10,10 +10,10 @@ from typing import Any, TypeVar, cast
 import click
 
 from burler.cli import completing
+from burler.cli.common import lake_options_in
 from burler.cli.flags import SETTINGS, option_of_setting
 from burler.cli.helping import Choice, option
 from burler.cli.helping import Command as Helped
-from burler.cli.lakes_common import lake_options_in
 from burler.settings import Settings, default_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -8,8 +8,8 @@ from typing import Any, TypeVar, cast
 import click
 
 from burler.cli import completing
+from burler.cli.common import lake_options_in
 from burler.cli.helping import Choice, option
-from burler.cli.lakes_common import lake_options_in
 from burler.cli.sizes import SizeType
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from burler import hangups
 from burler.cli import common, process
+from burler.cli.common import read_lake_options
 from burler.cli.flags import remarks, with_flags
-from burler.cli.lakes_common import read_lake_options
 from burler.cli.landing import landing_of
 from burler.cli.reporting import Ending
 from burler.declare.app import App

@@ -11,8 +11,8 @@ from typing import Any, TypeVar, cast
 import click
 
 from burler.cli import completing, process
+from burler.cli.common import lake_options, open_lake
 from burler.cli.helping import Command, Group, argument, option
-from burler.cli.lakes_common import lake_options, open_lake
 from burler.errors import StateError, StorageError, UsageError
 from burler.suggest import near_or_all
 
