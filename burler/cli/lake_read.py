@@ -15,7 +15,7 @@ from burler.errors import BurlerError, UsageError
 from burler.tally import metric
 
 if TYPE_CHECKING:
-    from burler.lake.replay.streams import Asked
+    from burler.lake.replay import Asked
     from burler.storage.base import Store
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ def read(
     Exit codes: 0 all is out, 1 a stream can't be read (the others are out), 2 usage, 4 nobody reads the output.
     """
     from burler.lake.choice import window
-    from burler.lake.replay.streams import Asked
+    from burler.lake.replay import Asked
 
     asked = Asked(taps, streams, schema, window(since, until), _names(columns))
     given = common.read_catalog(catalog, properties)
@@ -102,7 +102,7 @@ def _names(columns: str | None) -> tuple[str, ...] | None:
 def _discover(store: Store, asked: Asked) -> int:
     import msgspec
 
-    from burler.lake.replay.streams import discover
+    from burler.lake.replay import discover
     from burler.singer.messages import encode
 
     broken: dict[str, BurlerError] = {}
@@ -115,8 +115,7 @@ def _replay(store: Store, asked: Asked, given: Any, before: dict[str, Any] | Non
     from burler.cli.lake_tables import size
     from burler.cli.progress import Counter, progress
     from burler.engine.run.signals import Stopper
-    from burler.lake.replay.replay import Replay
-    from burler.lake.replay.streams import choose
+    from burler.lake.replay import Replay, choose
     from burler.measures import RECORD_COUNT
     from burler.singer.catalog import catalog_from_wire
 

@@ -11,7 +11,7 @@ What to open for what:
     catalogue                    ``catalogue.json`` and ``singerlake.json``
     rolling, writer, driver      open files; messages into files, by one process or several
     ingestion, state             the lines of any tap; where the next run of a tap begins
-    choice, reading, replay/     what of a stream is wanted; its rows; the lake as a tap
+    choice, reading, replay      what of a stream is wanted; its rows; the lake as a tap
     care/, site/                 ``ls``, ``check``, ``compact``, ``vacuum`` and others; the static site
 
 Usable without the rest of burler::

@@ -19,7 +19,9 @@ from burler.errors import UsageError
 from burler.lake.datafile import head_of
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.singer.messages import UTC, encode
+from burler.suggest import did_you_mean
 from burler.surrogates import decode_veiled, unveil
+from burler.words import some
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,25 @@ def no_such_version(text: str, snapshots: Sequence[Snapshot]) -> UsageError:
     ]
     more = " ..." if len(snapshots) > len(shown) else ""
     return UsageError(f"no stream has the schema version '{text}'. There are: {'; '.join(shown)}{more}.")
+
+
+def refuse_unknown_fields(columns: Sequence[str], chosen: Sequence[tuple[Choice, Snapshot]]) -> None:
+    """A column that is in no schema is a slip of the pen; where a schema is not known beforehand, nothing is said.
+
+    Raises:
+        UsageError: one is in none of the schema versions that are wanted; names those there are.
+    """
+    known: dict[str, None] = {}
+    for choice, snapshot in chosen:
+        fields = choice.fields(snapshot)
+        if fields is None:
+            return
+        known |= dict.fromkeys(fields)
+    unknown = [name for name in columns if name not in known]
+    if unknown and chosen:
+        who = f"stream '{chosen[0][1].stream}' has no" if len(chosen) == 1 else "no stream that is read has the"
+        hint = did_you_mean(unknown[0], known)
+        raise UsageError(f"{who} field '{unknown[0]}'. Fields: {some(list(known))}.{hint}")
 
 
 Fields = dict[str, Raw]

@@ -26,7 +26,7 @@ from msgspec import UNSET, Raw, UnsetType
 from burler import times
 from burler.errors import BatchError, DataError, LakeError, MessageError, UsageError
 from burler.extras import require
-from burler.lake.choice import ALL_TIMES, Choice, Cut, Fields, Window, cut_of, window
+from burler.lake.choice import ALL_TIMES, Choice, Cut, Fields, Window, cut_of, refuse_unknown_fields, window
 from burler.lake.datafile import CURE_DAMAGED, Head, head_by_hash, head_of, read_blocks
 from burler.lake.lake import Lake
 from burler.lake.snapshot import DataFile, Snapshot
@@ -34,8 +34,6 @@ from burler.lake.store import open_store
 from burler.singer.lines import Message, Numbered, bad, decode_all, one_by_one
 from burler.singer.messages import Schema, encode
 from burler.storage.base import Store
-from burler.suggest import did_you_mean
-from burler.words import some
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,13 +120,7 @@ class LakeReading:
         Raises:
             UsageError: one is in none of the schema versions.
         """
-        known = None if self._columns is None else self._choice.fields(self.snapshot)
-        unknown = [name for name in self._columns or () if known is not None and name not in known]
-        if known is not None and unknown:
-            hint = did_you_mean(unknown[0], known)
-            raise UsageError(
-                f"stream '{self.snapshot.stream}' has no field '{unknown[0]}'. Its fields: {some(known)}.{hint}"
-            )
+        refuse_unknown_fields(self._columns or (), [(self._choice, self.snapshot)])
 
     def pages(self) -> Iterator[Page]:
         """Yield RECORD lines, about a MiB at a time, in replay order; ACTIVATE_VERSION is left out.

@@ -11,7 +11,7 @@ from burler.errors import UsageError
 from burler.lake.choice import Choice
 from burler.lake.datafile import measure
 from burler.lake.lake import Lake
-from burler.lake.replay.replay import Position
+from burler.lake.replay import Position
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.spark.lakefiles import Activation, LakeFile, LakeStream, SchemaVersion, lake_stream
 from burler.spark.lakesource.options import LakeOptions

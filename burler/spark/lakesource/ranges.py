@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from burler.errors import LakeError
-from burler.lake.replay.replay import Point, Position, is_behind, origins_of
+from burler.lake.replay import Point, Position, is_behind, origins_of
 from burler.lake.snapshot import DataFile, Snapshot
 
 

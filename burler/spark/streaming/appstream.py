@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import UsageError
-from burler.lake.replay.replay import START
+from burler.lake.replay import START
 from burler.lake.store import open_store
 from burler.spark.lakefiles import SchemaVersion, load_stream
 from burler.spark.lakesource.options import FollowOptions

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from burler.errors import UsageError
 from burler.lake import layout
 from burler.lake.lake import Lake
-from burler.lake.replay.replay import START, Position
+from burler.lake.replay import START, Position
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import open_store
 from burler.spark.lakefiles import LakeStream, lake_stream

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from burler.errors import LakeError, StateError, UsageError
-from burler.lake.replay.replay import START, Position
+from burler.lake.replay import START, Position
 from burler.lake.snapshot import Snapshot
 
 

@@ -14,7 +14,7 @@ from burler import times
 from burler.lake import layout
 from burler.lake import manifest as doc
 from burler.lake.layout import sort_key
-from burler.lake.replay.replay import is_behind
+from burler.lake.replay import is_behind
 from burler.lake.snapshot import Snapshot
 from burler.lake.store import swap
 from burler.spark.streaming.note import Note, change_note, read_note

@@ -117,7 +117,7 @@ def test_columns_are_what_is_asked_for_in_that_order(lake: Any) -> None:
     assert b'"record":{"n":1.5,"name":"a"}' in page.lines
     assert (page.stream, page.count, page.hash) == ("users", 2, lake.load().files[0].hash)
     assert list(read(lake.store, columns=["n"]).rows()) == [{"n": Decimal("1.5")}, {"n": Decimal("0.25")}]
-    with pytest.raises(UsageError, match=r"no field 'nome'. Its fields: id, n, name"):
+    with pytest.raises(UsageError, match=r"no field 'nome'. Fields: id, n, name"):
         read(lake.store, columns=["nome"])
     with pytest.raises(UsageError, match=r"give a list of names, as \['name'\]"):
         read(lake.store, columns="name")
