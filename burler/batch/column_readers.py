@@ -21,7 +21,7 @@ from burler.formats.columnar import record_batches
 from burler.formats.csv import Column
 from burler.formats.csv_read import CsvReader
 from burler.records.columns.csv import CsvLines, columns_of
-from burler.records.columns.demands import Demands, Report
+from burler.records.columns.file_check import FileCheck, Report
 from burler.records.columns.from_json import ColumnarLayout, layout_of
 from burler.records.columns.to_json import RowText
 
@@ -61,13 +61,13 @@ def csv_pages(
     if given is None and not options.header:
         raise BatchError("it has no header, so its columns have no names. Read it with the stream's schema.")
     columns = declared or tuple(Column(name, "text") for name in names)
-    demands = Demands(schema or {})
-    demands.fit(names, [column.name for column in columns], report, options.dialect.delimiter)
+    check = FileCheck(schema or {})
+    check.fit(names, [column.name for column in columns], report, options.dialect.delimiter)
     places = {name: place for place, name in enumerate(names)}
     wanted = [places[column.name] for column in columns if column.name in places]
     if are_shaped:
         columns = tuple(dataclasses.replace(column, narrow=None) for column in columns)
-    made = CsvLines(columns, options.null, demands)
+    made = CsvLines(columns, options.null, check)
     for batch in reader.batches(names, wanted):
         if reader.is_open:
             report(_OPEN_END)
@@ -173,17 +173,17 @@ def _parts(
 ) -> Iterator[tuple[pa.RecordBatch, int, bool]]:
     """Batches of a page's size with the columns that the schema knows, how many rows are before each, and whether it is
     what burler would write."""
-    demands, row = Demands(schema or {}), 0
+    check, row = FileCheck(schema or {}), 0
     known = [] if layout is None else layout.arrow_schema.names
 
     def choose(found: pa.Schema) -> list[str]:
-        demands.fit(found.names, known, report)
-        demands.check_below(found, report)
+        check.fit(found.names, known, report)
+        check.check_below(found, report)
         return [name for name in found.names if name in known]
 
     for batch in record_batches(raw, format, None if layout is None else choose):
-        for name in demands.filled:
-            demands.check_nulls(name, batch.column(name), row)
+        for name in check.filled:
+            check.check_nulls(name, batch.column(name), row)
         is_own = layout is not None and batch.schema.equals(layout.arrow_schema)
         step = max(1, min(_MOST_ROWS, _PAGE_BYTES * batch.num_rows // max(1, batch.nbytes)))
         for start in range(0, batch.num_rows, step):

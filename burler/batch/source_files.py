@@ -38,7 +38,7 @@ from burler.formats.names import COMPRESSIONS, HEAD_BYTES, format_of, split_name
 from burler.localfile import Cures
 from burler.numbers import is_count
 from burler.pages import JsonPage, Origin, from_file
-from burler.records.columns.demands import check_names, mismatch
+from burler.records.columns.file_check import check_names, mismatch
 from burler.singer.messages import Batch
 from burler.storage import location
 from burler.storage.location import Words, local_path

@@ -23,7 +23,7 @@ from burler.formats.csv_read import CsvReader
 from burler.formats.jsonl import json_lines, why_no_object
 from burler.formats.zipped import members
 from burler.pages import JsonPage, Origin, PageError, from_file, json_rows
-from burler.records.columns.demands import check_names
+from burler.records.columns.file_check import check_names
 from burler.storage.find import File
 from burler.storage.location import printable, shown
 from burler.storage.reading import unread

@@ -35,7 +35,7 @@ _UNDATED = re.compile(rb'(?:\A|\n)"(?![0-9])')
 _string = msgspec.json.Decoder(str)
 
 
-class Misfit(Exception):
+class CsvMisfit(Exception):
     """A value that its column can't hold. ``fact`` says why; ``value`` is its JSON text."""
 
     def __init__(self, column: Column, value: bytes, fact: str) -> None:
@@ -71,7 +71,7 @@ class CsvText:
             veiled: whether halves of surrogate pairs in the values are veiled (see ``burler.surrogates``).
 
         Raises:
-            Misfit: the first value that can't be held.
+            CsvMisfit: the first value that can't be held.
         """
         made = [self._cells(column, cells, veiled) for column, cells in zip(columns, values, strict=True)]
         text = self._end.join(map(self._delimiter.join, zip(*made, strict=True)))
@@ -110,7 +110,7 @@ class CsvText:
         for value in joined.split(b"\n"):
             text = _string.decode(value) if value.startswith(b'"') else "a"
             if not text.strip() or text.encode() == self._null:
-                raise Misfit(column, value, "it is no date, and would be read as null")
+                raise CsvMisfit(column, value, "it is no date, and would be read as null")
 
     def _text(self, column: Column, value: bytes, veiled: bool = False) -> bytes:
         """One value as text in quotes: a text as it is, others as their source text."""
@@ -118,7 +118,7 @@ class CsvText:
             return value
         if value[:1] == b'"':
             if veiled and unveil(value) != value:
-                raise Misfit(
+                raise CsvMisfit(
                     column, unveil(value), "half of a surrogate pair is no character, so no file of text can hold it"
                 )
             value = _string.decode(value).encode()
@@ -147,7 +147,7 @@ def _check(column: Column, joined: bytes) -> None:
             return
         fact = "neither true nor false"
         bad = next(cell for cell in joined.split(b"\n") if cell not in (b"true", b"false", b""))
-    raise Misfit(column, bad, f"it is {fact}, and the schema has nothing else in this field")
+    raise CsvMisfit(column, bad, f"it is {fact}, and the schema has nothing else in this field")
 
 
 def _no_number(cell: bytes) -> bool:

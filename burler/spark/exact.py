@@ -17,7 +17,7 @@ from msgspec import UNSET
 from burler.errors import LakeError
 from burler.extras import require
 from burler.lake.datafile import read_blocks
-from burler.records.columns.converters import Misfit, Report, converter
+from burler.records.columns.converters import ColumnMisfit, Report, converter
 from burler.records.columns.types import TIMESTAMP, StructOf
 from burler.singer.lines import OpenMessage, decode_open
 from burler.spark.columns import STAGED
@@ -126,7 +126,7 @@ class _Reader:
         self._refit: Refit = refit(united.record, mapped)
         self._own_schema = arrow_schema(mapped.own)
         self._schema = arrow_schema(StructOf(united.record.fields + STAGED.fields))
-        self._unsure: tuple[type[Exception], ...] = (Misfit, *UNCERTAIN)
+        self._unsure: tuple[type[Exception], ...] = (ColumnMisfit, *UNCERTAIN)
         self._line = 0
         self._activated: int | None = None
 
@@ -200,7 +200,7 @@ class _Reader:
             try:
                 value = self._convert(record, found)
                 _extracted(row.line)
-            except Misfit as misfit:
+            except ColumnMisfit as misfit:
                 bad.append(bad_row(self._file.name, row.number, misfit.path, misfit.text, misfit.wanted, record))
                 continue
             except _BROKEN as error:
@@ -237,7 +237,7 @@ _moment = converter(TIMESTAMP, _TIME)
 
 def _extracted(line: OpenMessage) -> Any:
     if line.version is not None and not -(2**63) <= line.version < 2**63:
-        raise Misfit(("version",), str(line.version).encode(), "an integer of 64 bits")
+        raise ColumnMisfit(("version",), str(line.version).encode(), "an integer of 64 bits")
     if line.time_extracted is None:
         return None
     return _moment(msgspec.json.encode(line.time_extracted), Report())

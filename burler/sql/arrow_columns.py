@@ -112,7 +112,7 @@ def _odd(column: Any) -> bool:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from burler.records.arrow.kernels import one_text
+    from burler.records.arrow.json_text import one_text
 
     if not pa.types.is_string(column.type):
         return False
@@ -148,7 +148,7 @@ def _day(one: Any) -> str:
 
 def json_page(texts: Any) -> bytes:
     """A JSON array of the rows that a column of JSON texts holds."""
-    from burler.records.arrow.kernels import bytes_of, join
+    from burler.records.arrow.json_text import bytes_of, join
 
     data = bytes(bytes_of(join([texts, ","], len(texts))))
     return b"[" + data[:-1] + b"]"

@@ -100,7 +100,7 @@ class AdbcLink:
         """See ``Link``."""
         import pyarrow as pa
 
-        from burler.records.arrow.kernels import one_text
+        from burler.records.arrow.json_text import one_text
 
         with self._manager.AdbcStatement(self._connection) as statement:
             statement.set_sql_query(sql)

@@ -113,7 +113,7 @@ def one_by_one(layout: from_json.ColumnarLayout, rows: list[bytes]) -> tuple[Any
     convert, report = from_json.converter(layout.record, ()), from_json.Report()
     try:
         made = [convert(row, report) for row in rows]
-    except from_json.Misfit:
+    except from_json.ColumnMisfit:
         return None
     return pa.RecordBatch.from_pylist(made, schema=layout.arrow_schema), report
 

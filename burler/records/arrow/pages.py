@@ -19,25 +19,25 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.records.arrow.kernels import Parts, bytes_of, join
+from burler.records.arrow.json_text import Parts, bytes_of, join
 from burler.records.arrow.to_rows import column_values
 from burler.records.arrow.walk import (
     PLAIN,
     UNCERTAIN,
     Field,
-    Leaf,
     Lists,
     Maps,
     NeedsRows,
     Objects,
     Plan,
     Scalars,
-    free_leaf,
+    ScalarWriter,
+    free_writer,
     is_list,
     is_text,
-    leaf_for,
     own_types,
     settled_type,
+    writer_for,
 )
 from burler.records.shape import constraints
 from burler.records.shape.bad_rows import DEFAULT_RULES, Rules
@@ -198,22 +198,22 @@ class ArrowPages:
     def _scalars(self, kind: pa.DataType, schema: Node, path: Path, checks: bool) -> Scalars | None:
         types = types_of(schema)
         if pa.types.is_null(kind):
-            leaf: Leaf | None = PLAIN
+            writer: ScalarWriter | None = PLAIN
         elif types:
-            leaf = leaf_for(kind, tuple(name for name in types if name != "null"), schema)
+            writer = writer_for(kind, tuple(name for name in types if name != "null"), schema)
         else:
-            leaf = free_leaf(kind)
+            writer = free_writer(kind)
         holds = None
-        if leaf is not None and checks and constraints.constrained(schema):
-            holds = _keeper(kind, leaf, schema)
-            leaf = None if holds is None else leaf
-        if leaf is None:
+        if writer is not None and checks and constraints.constrained(schema):
+            holds = _keeper(kind, writer, schema)
+            writer = None if holds is None else writer
+        if writer is None:
             return None
         return Scalars(
             by_value=partial(self._by_value, schema, path),
             nullable=not types or "null" in types,
             holds=holds,
-            leaf=leaf,
+            writer=writer,
             is_open=not types or not _SCALARS.issuperset(types),
         )
 
@@ -252,8 +252,8 @@ class ArrowPages:
         own = own_types(kind)
         for branch in branches:
             wanted = tuple(name for name in types_of(branch) if name != "null")
-            leaf = leaf_for(kind, wanted, branch)
-            if leaf is not None and not leaf.casts:
+            writer = writer_for(kind, wanted, branch)
+            if writer is not None and not writer.casts:
                 plan = self._scalars(kind, branch, path, True)  # constraints decide between branches in any case
                 is_open = any(not _SCALARS.issuperset(types_of(branch)) for branch in branches)
                 by_value = partial(self._by_value, schema, path)
@@ -292,9 +292,9 @@ class ArrowPages:
 # ---- constraints -----------------------------------------------------------------------------------------------------
 
 
-def _keeper(kind: pa.DataType, leaf: Leaf, schema: Node) -> Callable[[Any], bool] | None:
+def _keeper(kind: pa.DataType, writer: ScalarWriter, schema: Node) -> Callable[[Any], bool] | None:
     """What holds arrays against the constraints of a node; None where values go out otherwise than they are."""
-    if not own_types(kind) or (leaf.quoted and not is_text(kind)):
+    if not own_types(kind) or (writer.quoted and not is_text(kind)):
         return None
     less = {"multipleOf"} if _is_multiple(kind, schema.get("multipleOf")) else ()
     some = _ends if constraints.told_by_ends(schema, less) else _different

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from burler.pages import BROKEN, decoded
-from burler.records.arrow.kernels import PER_SECOND, bytes_of, join
+from burler.records.arrow.json_text import PER_SECOND, bytes_of, join
 
 _OWN_VALUES = ("arrow.uuid", "arrow.bool8")  # extension types whose values pyarrow gives as Python's own
 

@@ -1,6 +1,6 @@
 """One walk of Arrow arrays, by plans that are made once for each type: a column as JSON text, or as a column of a file.
 
-Scalars go by a table of leaves, each with its text and its column. What a plan is not certain of it leaves: text is
+Scalars go by a table of writers, each with its text and its column. What a plan is not certain of it leaves: text is
 made value by value then, that column alone; for a column of a file the page as a whole goes through lines.
 """
 
@@ -14,8 +14,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.records.arrow import kernels
-from burler.records.arrow.kernels import (
+from burler.records.arrow import json_text
+from burler.records.arrow.json_text import (
     Parts,
     Unsure,
     check_distinct,
@@ -39,8 +39,8 @@ def _no_column(array: Any, wanted: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Leaf:
-    """One way of scalars.
+class ScalarWriter:
+    """How scalars of one type are written.
 
     Attributes:
         text: the JSON text of an array.
@@ -108,52 +108,52 @@ def _as_they_are(array: Any, wanted: Any) -> Any:
     if pa.types.is_boolean(array.type) != pa.types.is_boolean(wanted):
         raise Unsure
     if pa.types.is_decimal(array.type) and pa.types.is_floating(wanted):
-        return kernels.finite(array.cast(pa.string()).cast(wanted))  # Arrow's own cast makes another double of 0.47
+        return json_text.finite(array.cast(pa.string()).cast(wanted))  # Arrow's own cast makes another double of 0.47
     if pa.types.is_decimal(wanted):
-        return kernels.rescaled(array, wanted)
+        return json_text.rescaled(array, wanted)
     return array.cast(wanted)  # raises where something would be lost
 
 
 def _moments(array: Any, wanted: Any) -> Any:
-    return kernels.moments_us(array)
+    return json_text.moments_us(array)
 
 
-PLAIN = Leaf(
-    kernels.cast_parts, _of(lambda kind: pa.types.is_boolean(kind) or _is_number(kind), _as_they_are), quoted=False
+PLAIN = ScalarWriter(
+    json_text.cast_parts, _of(lambda kind: pa.types.is_boolean(kind) or _is_number(kind), _as_they_are), quoted=False
 )
-QUOTED = Leaf(kernels.quoted_cast_parts, casts=True)
-FLOAT = Leaf(  # no decimal, which holds the digits that are written, not the value
-    kernels.float_parts, _of(pa.types.is_floating, lambda array, wanted: kernels.finite(array)), quoted=False
+QUOTED = ScalarWriter(json_text.quoted_cast_parts, casts=True)
+FLOAT = ScalarWriter(  # no decimal, which holds the digits that are written, not the value
+    json_text.float_parts, _of(pa.types.is_floating, lambda array, wanted: json_text.finite(array)), quoted=False
 )
-WHOLE_FLOAT = Leaf(
-    kernels.whole_float_parts,
-    _of(_is_number, lambda array, wanted: kernels.whole_floats(array).cast(wanted)),
+WHOLE_FLOAT = ScalarWriter(
+    json_text.whole_float_parts,
+    _of(_is_number, lambda array, wanted: json_text.whole_floats(array).cast(wanted)),
     quoted=False,
     casts=True,
 )
-WHOLE_DECIMAL = Leaf(
-    kernels.whole_decimal_parts,
-    _of(_is_number, lambda array, wanted: kernels.whole_decimals(array).cast(wanted)),
+WHOLE_DECIMAL = ScalarWriter(
+    json_text.whole_decimal_parts,
+    _of(_is_number, lambda array, wanted: json_text.whole_decimals(array).cast(wanted)),
     quoted=False,
     casts=True,
 )
-STRING = Leaf(kernels.string_parts, plain=texts)
-DATE_TIME_STRING = Leaf(
-    kernels.date_time_string_parts,
-    _of(pa.types.is_timestamp, _checked(kernels.date_time_string_parts, _moments)),
-    plain=_checked(kernels.date_time_string_parts, texts),
+STRING = ScalarWriter(json_text.string_parts, plain=texts)
+DATE_TIME_STRING = ScalarWriter(
+    json_text.date_time_string_parts,
+    _of(pa.types.is_timestamp, _checked(json_text.date_time_string_parts, _moments)),
+    plain=_checked(json_text.date_time_string_parts, texts),
 )
-DATE_STRING = Leaf(
-    kernels.date_string_parts,
-    _of(pa.types.is_date, lambda array, wanted: kernels.read_days(array)),
-    plain=_checked(kernels.date_string_parts, texts),
+DATE_STRING = ScalarWriter(
+    json_text.date_string_parts,
+    _of(pa.types.is_date, lambda array, wanted: json_text.read_days(array)),
+    plain=_checked(json_text.date_string_parts, texts),
 )
-TIMESTAMP = Leaf(kernels.timestamp_parts, _of(pa.types.is_timestamp, _moments))
-DATE = Leaf(kernels.date_parts, _of(pa.types.is_date, lambda array, wanted: kernels.days(array)))
-TIME = Leaf(kernels.time_parts)
-BASE64 = Leaf(kernels.base64_parts, _of(pa.types.is_binary, lambda array, wanted: array.cast(wanted)))
-UUID = Leaf(kernels.uuid_parts)
-JSON = Leaf(kernels.json_parts, plain=kernels.json_column, quoted=False)
+TIMESTAMP = ScalarWriter(json_text.timestamp_parts, _of(pa.types.is_timestamp, _moments))
+DATE = ScalarWriter(json_text.date_parts, _of(pa.types.is_date, lambda array, wanted: json_text.days(array)))
+TIME = ScalarWriter(json_text.time_parts)
+BASE64 = ScalarWriter(json_text.base64_parts, _of(pa.types.is_binary, lambda array, wanted: array.cast(wanted)))
+UUID = ScalarWriter(json_text.uuid_parts)
+JSON = ScalarWriter(json_text.json_parts, plain=json_text.json_column, quoted=False)
 
 
 # ---- which type goes which way ---------------------------------------------------------------------------------------
@@ -185,8 +185,8 @@ def own_types(kind: pa.DataType) -> frozenset[str]:
     return frozenset({"number"} if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else ())
 
 
-def leaf_for(kind: pa.DataType, wanted: tuple[str, ...], schema: Mapping[str, Any]) -> Leaf | None:
-    """The leaf of scalars under a node that names types. A type of the union that takes the value as it stands
+def writer_for(kind: pa.DataType, wanted: tuple[str, ...], schema: Mapping[str, Any]) -> ScalarWriter | None:
+    """The writer of scalars under a node that names types. A type of the union that takes the value as it stands
     comes first, as on the exact path; a cast needs a node of that type alone."""
     form = schema.get("format")
     number = "number" in wanted or "integer" in wanted
@@ -205,10 +205,10 @@ def leaf_for(kind: pa.DataType, wanted: tuple[str, ...], schema: Mapping[str, An
     if is_text(kind) and "string" in wanted:
         special = {"date-time": DATE_TIME_STRING, "date": DATE_STRING}
         return special.get(form) if form in _READ_FORMATS else STRING
-    return _text_leaf(kind, schema) if wanted == ("string",) else None
+    return _text_writer(kind, schema) if wanted == ("string",) else None
 
 
-def _text_leaf(kind: pa.DataType, schema: Mapping[str, Any]) -> Leaf | None:
+def _text_writer(kind: pa.DataType, schema: Mapping[str, Any]) -> ScalarWriter | None:
     """Values that are no text under a node that wants text."""
     form = schema.get("format")
     if pa.types.is_timestamp(kind):
@@ -228,8 +228,8 @@ def _text_leaf(kind: pa.DataType, schema: Mapping[str, Any]) -> Leaf | None:
     return None
 
 
-def free_leaf(kind: pa.DataType) -> Leaf | None:
-    """The leaf of scalars that no schema describes."""
+def free_writer(kind: pa.DataType) -> ScalarWriter | None:
+    """The writer of scalars that no schema describes."""
     if pa.types.is_timestamp(kind):
         return TIMESTAMP if kind.tz else None
     if pa.types.is_date(kind) or pa.types.is_time(kind):
@@ -238,7 +238,7 @@ def free_leaf(kind: pa.DataType) -> Leaf | None:
         return UUID
     if kind == JSON_TEXT:
         return JSON
-    return leaf_for(kind, ("boolean", "number", "string"), {})
+    return writer_for(kind, ("boolean", "number", "string"), {})
 
 
 def is_list(kind: pa.DataType) -> bool:
@@ -365,18 +365,18 @@ class _Fitting(Plan):
 class Scalars(_Fitting):
     """``is_open``: other values than scalars might stand here, too: text in a column of text is JSON text then."""
 
-    leaf: Leaf
+    writer: ScalarWriter
     is_open: bool = False
 
     def _text(self, array: Any) -> Parts:
-        return self.leaf.text(array)
+        return self.writer.text(array)
 
     def _column(self, array: Any, wanted: pa.DataType) -> Any:
         if not pa.types.is_string(wanted):
-            return self.leaf.column(array, wanted)
-        if self.leaf.quoted and self.is_open:
+            return self.writer.column(array, wanted)
+        if self.writer.quoted and self.is_open:
             raise Unsure
-        return self.leaf.as_text(array)
+        return self.writer.as_text(array)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
     types        the types as plain data: those of a JSON Schema; how two become one; Arrow's
     converters   JSON source text to the value that a column holds; never rounded, an error instead
-    demands      what a schema asks of a file's columns
+    file_check   what a schema asks of a file's columns
     csv          the columns of CSV for a schema; JSON lines to the text of their rows, and back
     from_json    JSON lines to record batches, a column at a time
     to_json      record batches to JSON lines

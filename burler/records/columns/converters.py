@@ -1,7 +1,7 @@
 """JSON source text to exact Python values, by column type. One converter is built per type.
 
 A converter takes the bytes of one JSON value, never ``null``. Nothing is rounded: what a type can't hold
-raises ``Misfit``. Only two things are let go, both counted: fields that the schema does not declare, and digits
+raises ``ColumnMisfit``. Only two things are let go, both counted: fields that the schema does not declare, and digits
 of a second beyond the sixth. What is the same value in another spelling (``1.0`` for an integer) is counted as
 repaired.
 """
@@ -64,7 +64,7 @@ Convert = Callable[[bytes, Report], Any]
 WANTED_WIDE = "an integer that a double holds exactly, since the column has numbers with fractions too"
 
 
-class Misfit(Exception):
+class ColumnMisfit(Exception):
     """A value that its column can't hold exactly."""
 
     def __init__(self, path: Path, raw: bytes, wanted: str) -> None:
@@ -150,7 +150,7 @@ def _parsed(decoder: Any, raw: bytes, path: Path, wanted: str) -> Any:
     try:
         return decoder.decode(raw)
     except _BROKEN:
-        raise Misfit(path, raw, wanted) from None
+        raise ColumnMisfit(path, raw, wanted) from None
 
 
 def _is_number(raw: bytes) -> bool:
@@ -165,14 +165,14 @@ def _decimal(scale: int, path: Path) -> Convert:
             raw.decode("ascii", "replace") if _is_number(raw) else _parsed(_string, raw, path, f"decimal(38,{scale})")
         )
         if _DECIMAL.fullmatch(text) is None:
-            raise Misfit(path, raw, f"decimal(38,{scale})")
+            raise ColumnMisfit(path, raw, f"decimal(38,{scale})")
         try:
             number = Decimal(text)
             held = number.quantize(step, context=_wide)
         except DecimalException:
-            raise Misfit(path, raw, f"decimal(38,{scale})") from None
+            raise ColumnMisfit(path, raw, f"decimal(38,{scale})") from None
         if held != number or len(held.as_tuple().digits) > DIGITS:
-            raise Misfit(path, raw, f"decimal(38,{scale})")
+            raise ColumnMisfit(path, raw, f"decimal(38,{scale})")
         return held
 
     return convert
@@ -183,14 +183,14 @@ def _bigint(path: Path) -> Convert:
 
     def convert(raw: bytes, report: Report) -> int:
         if not _is_number(raw):
-            raise Misfit(path, raw, "an integer")
+            raise ColumnMisfit(path, raw, "an integer")
         number = Decimal(raw.decode("ascii"))
         # adjusted() first: int() of 1e999999999 would fill the memory.
         if number and (number.adjusted() > 19 or number != number.to_integral_value()):
-            raise Misfit(path, raw, "an integer of 64 bits")
+            raise ColumnMisfit(path, raw, "an integer of 64 bits")
         whole = int(number)
         if not -(2**63) <= whole < 2**63:
-            raise Misfit(path, raw, "an integer of 64 bits")
+            raise ColumnMisfit(path, raw, "an integer of 64 bits")
         if not raw.removeprefix(b"-").isdigit():
             report.repaired[where] += 1
         return whole
@@ -204,7 +204,7 @@ def _whole_double(path: Path) -> Convert:
     def convert(raw: bytes, report: Report) -> float:
         number = whole(raw, report)
         if int(float(number)) != number:
-            raise Misfit(path, raw, WANTED_WIDE)
+            raise ColumnMisfit(path, raw, WANTED_WIDE)
         return float(number)
 
     return convert
@@ -214,7 +214,7 @@ def _double(path: Path) -> Convert:
     def convert(raw: bytes, report: Report) -> float:
         number = float(raw) if _is_number(raw) else math.inf
         if math.isinf(number):
-            raise Misfit(path, raw, "a finite number")
+            raise ColumnMisfit(path, raw, "a finite number")
         return 0.0 if raw == b"-0" else number  # no integer has a negative zero: readers of JSON agree
 
     return convert
@@ -223,7 +223,7 @@ def _double(path: Path) -> Convert:
 def _boolean(path: Path) -> Convert:
     def convert(raw: bytes, report: Report) -> bool:
         if raw not in (b"true", b"false"):
-            raise Misfit(path, raw, "true or false")
+            raise ColumnMisfit(path, raw, "true or false")
         return raw == b"true"
 
     return convert
@@ -248,14 +248,14 @@ def _json(path: Path) -> Convert:
 def _variant(path: Path) -> Convert:
     def convert(raw: bytes, report: Report) -> str:
         if len(raw) > _VARIANT_BYTES:
-            raise Misfit(path, raw, f"a VARIANT of at most {_VARIANT_BYTES:,} bytes")
+            raise ColumnMisfit(path, raw, f"a VARIANT of at most {_VARIANT_BYTES:,} bytes")
         text = _parsed(_valid, raw, path, "JSON") and raw.decode("utf-8")
         if _is_deep(raw):
-            raise Misfit(path, raw, f"what a VARIANT holds (nested {_VARIANT_LEVELS} levels deep at most)")
+            raise ColumnMisfit(path, raw, f"what a VARIANT holds (nested {_VARIANT_LEVELS} levels deep at most)")
         try:
             json.loads(text, parse_int=_variant_number, parse_float=_variant_number, object_pairs_hook=_once)
         except (ValueError, RecursionError) as error:
-            raise Misfit(path, raw, f"what a VARIANT holds ({error})") from None
+            raise ColumnMisfit(path, raw, f"what a VARIANT holds ({error})") from None
         return text
 
     return convert
@@ -302,7 +302,7 @@ def _timestamp(path: Path) -> Convert:
         try:
             moment, cut = times.lenient(text)
         except ValueError:
-            raise Misfit(path, raw, "an RFC 3339 date-time in years 1 to 9999") from None
+            raise ColumnMisfit(path, raw, "an RFC 3339 date-time in years 1 to 9999") from None
         if cut:
             report.truncated[where] += 1
         elif not times.is_plain(text):
@@ -321,7 +321,7 @@ def _date(path: Path) -> Convert:
         try:
             day = dt.date.fromisoformat(match.group(1) if match else "")
         except ValueError:
-            raise Misfit(path, raw, "a date (YYYY-MM-DD)") from None
+            raise ColumnMisfit(path, raw, "a date (YYYY-MM-DD)") from None
         if match is not None and match.group(1) != text:
             report.repaired[where] += 1
         return day
@@ -335,7 +335,7 @@ def _binary(path: Path) -> Convert:
         try:
             return base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
-            raise Misfit(path, raw, "base64") from None
+            raise ColumnMisfit(path, raw, "base64") from None
 
     return convert
 

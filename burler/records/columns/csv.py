@@ -28,8 +28,8 @@ from burler.formats.csv import Column, Dialect, Narrow
 from burler.formats.csv_write import NOTHING, Cells, CsvText, is_whole
 from burler.formats.jsonl import line_cuts
 from burler.log_settings import near, value
-from burler.records.columns.converters import Misfit, Report, converter, row_type
-from burler.records.columns.demands import Demands
+from burler.records.columns.converters import ColumnMisfit, Report, converter, row_type
+from burler.records.columns.file_check import FileCheck
 from burler.records.columns.types import DATE, TIMESTAMP, FieldType, Scalar, SchemaNode, column_type, fields_of
 from burler.surrogates import decode_veiled
 
@@ -93,7 +93,7 @@ class CsvLayout:
             taken += rows
             try:
                 made.append(self._text.rows(self._columns, values, veiled=veiled))
-            except csv_write.Misfit as misfit:
+            except csv_write.CsvMisfit as misfit:
                 raise BatchError(
                     f"stream '{self._stream}': field '{misfit.column.name}': {value(f'{misfit.value!r:.80}')} can't "
                     f"stand in its csv column: {misfit.fact}.\n  Correct the schema, or take the format jsonl."
@@ -160,8 +160,8 @@ class CsvLines:
         null: the text that means it.
     """
 
-    def __init__(self, columns: tuple[Column, ...], null: str, demands: Demands) -> None:
-        self._columns, self._null, self._demands = columns, null, demands
+    def __init__(self, columns: tuple[Column, ...], null: str, check: FileCheck) -> None:
+        self._columns, self._null, self._check = columns, null, check
 
     def lines(self, batch: Any, row: int) -> bytes:
         """The lines of some rows.
@@ -172,7 +172,7 @@ class CsvLines:
         Raises:
             BatchError: a value that is none of its field, or none where there must be one; names the row.
         """
-        from burler.records.arrow.kernels import bytes_of, join, string_parts
+        from burler.records.arrow.json_text import bytes_of, join, string_parts
 
         there = {name: place for place, name in enumerate(batch.schema.names)}
         parts: list[Any] = []
@@ -188,7 +188,7 @@ class CsvLines:
                     f"row {row + odd.place + 1:,}: field '{column.name}': its value is {odd.fact}. "
                     "Correct the file, or the schema of its stream."
                 ) from None
-            self._demands.check_nulls(column.name, cells, row)
+            self._check.check_nulls(column.name, cells, row)
             parts += string_parts(cells) if column.kind == "text" else [cells]
         return bytes(bytes_of(join([*parts, "}\n"], batch.num_rows)))
 
@@ -210,7 +210,7 @@ def _times(column: Any, null: str, *, kind: Scalar, fact: str) -> Any:
     """Texts as they are, each of which a column of Parquet could hold."""
     import pyarrow as pa
 
-    from burler.records.arrow.kernels import Unsure, read_days, read_moments
+    from burler.records.arrow.json_text import Unsure, read_days, read_moments
 
     quick = read_moments if kind == TIMESTAMP else read_days
     convert = converter(kind, ())
@@ -218,7 +218,7 @@ def _times(column: Any, null: str, *, kind: Scalar, fact: str) -> Any:
     def read(cell: str) -> str | None:
         try:
             convert(msgspec.json.encode(cell), Report())
-        except Misfit:
+        except ColumnMisfit:
             return None
         return cell
 
@@ -240,7 +240,7 @@ def _booleans(column: Any, null: str) -> Any:
 
 
 def _as_documents(column: Any, null: str) -> Any:
-    from burler.records.arrow.kernels import bytes_of, join
+    from burler.records.arrow.json_text import bytes_of, join
 
     # In brackets each, so that no line has two documents, and none goes on in the next line.
     data = bytes(bytes_of(join(["[", column, "]\n"], len(column))))

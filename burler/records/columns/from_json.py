@@ -24,8 +24,8 @@ import pyarrow.compute as pc
 from burler.errors import BatchError
 from burler.formats.jsonl import line_cuts
 from burler.log_settings import log_settings, near, value
-from burler.records.arrow.kernels import Unsure, read_days, read_moments
-from burler.records.columns.converters import Convert, Misfit, Path, Report, converter, row_type
+from burler.records.arrow.json_text import Unsure, read_days, read_moments
+from burler.records.columns.converters import ColumnMisfit, Convert, Path, Report, converter, row_type
 from burler.records.columns.from_rows import Kinds, Make, StructFields, Values, json_texts, lists, maps, plain, structs
 from burler.records.columns.types import (
     BIGINT,
@@ -121,7 +121,7 @@ class ColumnarLayout:
     def _batch(self, lines: bytes, report: Report) -> pa.RecordBatch:
         try:
             return pa.RecordBatch.from_arrays(self._split.arrays(lines, report), schema=self.arrow_schema)
-        except (Misfit, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (ColumnMisfit, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise self._first_misfit(lines) from None
 
     def remarks(self) -> list[str]:
@@ -136,7 +136,7 @@ class ColumnarLayout:
             try:
                 rows = self._row_of(line)
                 convert(bytes(rows[0]) if rows else line, unused)
-            except Misfit as misfit:
+            except ColumnMisfit as misfit:
                 if not misfit.path:
                     return self._no_row(line)
                 start = f"stream '{self.stream}': field '{'.'.join(misfit.path)}': "
@@ -217,7 +217,7 @@ class Splitter:
         """The columns of objects, one a line.
 
         Raises:
-            Misfit: a value that its column can't hold. msgspec.DecodeError: a line that is no object.
+            ColumnMisfit: a value that its column can't hold. msgspec.DecodeError: a line that is no object.
         """
         made = None
         if self._typed is not None and self._tries:

@@ -23,7 +23,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from burler.records.arrow.kernels import Unsure, offsets
+from burler.records.arrow.json_text import Unsure, offsets
 from burler.records.shape import constraints, proof
 from burler.records.shape.leaves import column, fixed_times, value_of
 from burler.records.shape.values import types_of

@@ -1,6 +1,6 @@
 """Record batches to JSON lines, a column at a time: exact, by the columns' own types and the stream's schema.
 
-The kernels are those that write RECORD lines of Arrow pages (``burler.records.arrow.kernels``). What
+The kernels are those that write RECORD lines of Arrow pages (``burler.records.arrow.json_text``). What
 they are not certain of is written value by value.
 """
 
@@ -19,17 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from burler.errors import BatchError
-from burler.records.arrow import kernels, walk
-from burler.records.arrow.kernels import Parts, Unsure, bytes_of, join, quoted
+from burler.records.arrow import json_text, walk
+from burler.records.arrow.json_text import Parts, Unsure, bytes_of, join, quoted
 from burler.records.arrow.to_rows import column_values
 from burler.records.arrow.walk import (
     Field,
-    Leaf,
     Lists,
     Maps,
     Objects,
     Plan,
     Scalars,
+    ScalarWriter,
     is_binary,
     is_list,
     is_text,
@@ -83,8 +83,8 @@ def _plan(kind: pa.DataType, node: SchemaNode, place: str) -> Plan:
         return Maps(by_value=by_value, values=values, distinct=False)
     if is_list(kind):
         return Lists(by_value=by_value, items=_plan(kind.value_type, node.items, f"{place}.[]"))
-    leaf = _leaf(kind, node)
-    return Scalars(by_value=by_value, leaf=leaf) if leaf is not None else Plan(by_value=by_value)
+    writer = _writer(kind, node)
+    return Scalars(by_value=by_value, writer=writer) if writer is not None else Plan(by_value=by_value)
 
 
 def _objects(given: list[pa.Field], node: SchemaNode, place: str, start: str) -> Objects:
@@ -106,7 +106,7 @@ def _objects(given: list[pa.Field], node: SchemaNode, place: str, start: str) ->
 # ---- scalars -------------------------------------------------------------------------------------
 
 
-def _leaf(kind: pa.DataType, node: SchemaNode) -> Leaf | None:
+def _writer(kind: pa.DataType, node: SchemaNode) -> ScalarWriter | None:
     """None: each value is looked at."""
     of = pa.types
     if is_text(kind):
@@ -114,9 +114,9 @@ def _leaf(kind: pa.DataType, node: SchemaNode) -> Leaf | None:
     if of.is_null(kind) or of.is_boolean(kind) or of.is_integer(kind):
         return walk.QUOTED if node.wants_text else walk.PLAIN
     if of.is_decimal(kind):
-        return Leaf(partial(_decimals, node))
+        return ScalarWriter(partial(_decimals, node))
     if of.is_floating(kind):
-        return walk.WHOLE_FLOAT if node.is_whole else Leaf(_quoted_floats) if node.wants_text else walk.FLOAT
+        return walk.WHOLE_FLOAT if node.is_whole else ScalarWriter(_quoted_floats) if node.wants_text else walk.FLOAT
     if of.is_timestamp(kind):
         return walk.TIMESTAMP
     if of.is_date(kind):
@@ -127,7 +127,7 @@ def _leaf(kind: pa.DataType, node: SchemaNode) -> Leaf | None:
 
 
 def _quoted_floats(array: Any) -> Parts:
-    return quoted(*kernels.float_parts(array))
+    return quoted(*json_text.float_parts(array))
 
 
 def _decimals(node: SchemaNode, array: Any) -> Parts:

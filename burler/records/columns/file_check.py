@@ -64,7 +64,7 @@ def check_names(names: Sequence[str], fields: Collection[str], delimiter: str = 
         raise FormatError(f"none of its columns is a field of the stream ({listed(list(fields))})", kind=kind)
 
 
-class Demands:
+class FileCheck:
     """Of one schema.
 
     Attributes:
