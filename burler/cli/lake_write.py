@@ -153,7 +153,7 @@ def write_command(
     """
     from burler.cli.progress import progress
     from burler.engine.run.signals import Stopper
-    from burler.lake.ingestion import ingest
+    from burler.lake.writer import ingest
 
     if not tap_id:
         raise UsageError("lake write needs --tap-id: the name under which this tap's data stands, as --tap-id tap-crm")

@@ -9,8 +9,8 @@ What to open for what:
     replaced, snapshot           files that a compacted one stands for; a stream as a reader sees it
     lake                         ``Lake``: which taps and streams there are, their names, what manifests say
     catalogue                    ``catalogue.json`` and ``singerlake.json``
-    rolling, writer, driver      open files; messages into files, by one process or several
-    ingestion, state             the lines of any tap; where the next run of a tap begins
+    rolling, writer              open files; messages, and lines of any tap, into files, by one process or several
+    state                        where the next run of a tap begins
     choice, reading, replay      what of a stream is wanted; its rows; the lake as a tap
     care/, site/                 ``ls``, ``check``, ``compact``, ``vacuum`` and others; the static site
 
@@ -30,8 +30,6 @@ from burler.batch.rolling import RollSettings
 from burler.lake.catalogue import read_catalogue, read_singerlake
 from burler.lake.clean import CleanCheck
 from burler.lake.datafile import read_lines, schema_message
-from burler.lake.driver import LakeDriver
-from burler.lake.ingestion import ingest
 from burler.lake.lake import load, streams
 from burler.lake.locks import LockSettings
 from burler.lake.manifest import WrittenFile
@@ -39,7 +37,7 @@ from burler.lake.reading import LakeReading, Page, read
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.state import LakeState, StateKeeper, StoredState
 from burler.lake.store import open_store, probe
-from burler.lake.writer import LakeWriter, PartWriter
+from burler.lake.writer import LakeDriver, LakeWriter, PartWriter, ingest
 from burler.storage.base import Store, StoredFile
 
 __all__ = [

@@ -248,16 +248,6 @@ def register(
     change_manifest(store, path, change, missing=anew, mark=commit_id, clock=clock)
 
 
-def names_taken(store: Store, tap_id: str, stream: str, digest: str) -> frozenset[str]:
-    """See ``Claim.taken``, for who has no claim; none where there is no manifest, or a broken one."""
-    path = layout.manifest_path(tap_id, stream)
-    blob = store.read(path)
-    try:
-        return frozenset() if blob is None else taken_names(from_bytes(blob.data, store.locate(path)), digest)
-    except LakeError:  # whoever commits will tell
-        return frozenset()
-
-
 def _stands(document: Document, mine: Claim) -> bool:
     return document["generation"] == mine.generation and _holder(document, mine.hash) == (mine.writer_id, mine.epoch)
 

@@ -10,31 +10,53 @@ schema version (``Committer.take``) and begins one. The line goes into that file
 is full or old, or the input ends, it is ended; what it has become is committed (``Committer.commit``), and the newest
 STATE goes out that no open file holds back.
 
-``PartWriter`` does the same without locks, commits and STATEs: its files are for a ``LakeDriver`` to commit.
+``PartWriter`` does the same without locks, commits and STATEs: its files are for a ``LakeDriver`` to commit. So several
+processes write one stream::
+
+    with LakeDriver(store, "tap-crm") as driver:       # the main process: it has the lock and the claim
+        driver.begin(schema)
+        driver.commit(files)                            # what the workers made, as often as you like
+
+    with PartWriter(store, "tap-crm") as writer:        # each worker, in its own process or on another machine
+        writer.schema(schema)
+        writer.records(page)
+    files = writer.close()                              # list[WrittenFile], to be sent to the main process
+
+No row counts before the driver has committed its file: a worker that dies leaves files that no manifest names
+(``burler lake check`` finds them), and whoever keeps STATE hands it on only after ``commit``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from burler import times
 from burler.batch.rolling import HeldStates, RollSettings
 from burler.clock import Clock
-from burler.errors import BurlerError, MessageError
-from burler.lake import catalogue, manifest
+from burler.errors import BurlerError, LakeError, MessageError, UsageError
+from burler.lake import catalogue, layout, manifest
 from burler.lake.committer import Committed, Committer
+from burler.lake.datafile import head_of
 from burler.lake.hashing import schema_hash, schema_line
 from burler.lake.locks import LockSettings, WaitStopped
 from burler.lake.manifest import Key, LakeSchema, WrittenFile
 from burler.lake.rolling import OpenDataFile, PageLines, RollingFiles
 from burler.singer.messages import ActivateVersion, Message, Records, Schema, State, Vouched, to_line
+from burler.singer.reader import BatchLine, Ingested, PageReader, Stopped
 from burler.storage.base import Store
+
+if TYPE_CHECKING:
+    from burler.batch.allowed import Allowed
+
+_log = logging.getLogger("burler.lake")
 
 
 class RowWriter(ABC):
@@ -78,6 +100,10 @@ class RowWriter(ABC):
             MessageError: the schema has no exact JSON text.
             UsageError: the stream's name differs only in case from another's (``LakeWriter`` alone looks).
         """
+
+    @abstractmethod
+    def state(self, message: State) -> None:
+        """A STATE."""
 
     def records(self, page: Records) -> None:
         """A page of complete RECORD lines as burler makes them."""
@@ -129,6 +155,10 @@ class RowWriter(ABC):
     def next_due_seconds(self) -> float | None:
         """Seconds until the oldest open file is due by age; None when no file is open."""
         return self._files.next_due_seconds
+
+    @abstractmethod
+    def close(self) -> object:
+        """The end: what has come is kept."""
 
     @abstractmethod
     def abort(self) -> None:
@@ -341,6 +371,9 @@ class PartWriter(RowWriter):
             self._end(self._files.of(message.stream))
             self._files.use(LakeSchema(message, line, schema_hash(line, self._encoding)))
 
+    def state(self, message: State) -> None:
+        """It is passed over: who commits the files says STATE."""
+
     def drain(self) -> list[WrittenFile]:
         """Files that are done and were not handed out yet: for a driver that commits as it goes."""
         with self._lock:
@@ -370,9 +403,213 @@ class PartWriter(RowWriter):
         schema = self._files.schema_of(stream)
         self._end(self._files.in_the_way(stream))
         if schema.key not in self._taken:
-            self._taken[schema.key] = manifest.names_taken(self._store, self._tap_id, *schema.key)
+            self._taken[schema.key] = self._names_taken(schema)
         return self._files.begin(schema, self._taken[schema.key])
 
     def _end(self, files: Sequence[OpenDataFile]) -> None:
         for file in files:
             self._done.append(self._files.end(file))
+
+    def _names_taken(self, schema: LakeSchema) -> frozenset[str]:
+        """See ``manifest.Claim.taken``; none where there is no manifest, or a broken one: whoever commits will tell."""
+        path = layout.manifest_path(self._tap_id, schema.stream)
+        blob = self._store.read(path)
+        with contextlib.suppress(LakeError):
+            if blob is not None:
+                return manifest.taken_names(manifest.from_bytes(blob.data, self._store.locate(path)), schema.hash)
+        return frozenset()
+
+
+class LakeDriver:
+    """Holds lock and claim of schema versions while others make files of them, and commits these.
+
+    Args:
+        tail: workers go on for ever: a lock is given back after each commit.
+
+    The others are as those of ``LakeWriter``.
+
+    An error of ``begin`` or ``commit`` leaves what was committed before; ``close`` gives the locks back. Safe among
+    threads.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        tap_id: str,
+        *,
+        writer_id: str | None = None,
+        clock: Clock | None = None,
+        encoding: str | None = None,
+        locks: LockSettings | None = None,
+        tail: bool = False,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._store, self._tap_id = store, tap_id
+        self._committer = Committer(
+            store,
+            tap_id,
+            writer_id=writer_id,
+            clock=clock,
+            encoding=encoding,
+            locks=locks,
+            tail=tail,
+            should_stop=should_stop,
+        )
+        self._begun: set[Key] = set()
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            with self._lock:
+                self._committer.end(failed=True)
+
+    def begin(self, message: Schema) -> None:
+        """Own a schema version, before the workers write the first file of it: lock, claim, catalog.
+
+        Raises:
+            UsageError: the stream's name differs only in case from another's.
+            LockTimeout, WaitStopped: another writer has it. LockLost, StorageError: see ``LakeWriter``.
+        """
+        with self._lock:
+            schema = self._committer.version_of(message)
+            if schema.key not in self._begun:
+                self._begin(schema)
+
+    def commit(self, files: Iterable[WrittenFile]) -> None:
+        """Files enter the manifest; each counts once, however often it is committed. All of a schema version in one
+        step. Schema versions that were not begun are begun here.
+
+        Raises:
+            UsageError: a file of another tap.
+            LakeError: a file is not in this store: the worker wrote elsewhere.
+            LockLost: another writer has taken over: these files are in no manifest.
+        """
+        with self._lock:
+            groups: defaultdict[Key, list[WrittenFile]] = defaultdict(list)
+            for file in files:
+                self._check(file)
+                groups[file.key].append(file)
+            for key, group in groups.items():
+                self._committer.check()
+                if key not in self._begun:
+                    first = group[0]
+                    message = head_of(first.schema_line, f"stream '{first.stream}': {first.name}").message
+                    self._begin(LakeSchema(message, first.schema_line, first.hash))
+                self._own(key)  # it may have been given back meanwhile
+                self._committer.commit(group)
+
+    def check(self) -> None:
+        """For whoever waits for workers: ``LockLost`` where another writer has taken over meanwhile."""
+        with self._lock:
+            self._committer.check()
+
+    def close(self) -> None:
+        """Make known the schemas without data, and give the locks back. What is not committed is in no manifest."""
+        with self._lock:
+            self._committer.register()
+            self._committer.end(failed=False)
+
+    def _begin(self, schema: LakeSchema) -> None:
+        self._own(schema.key)
+        self._begun.add(schema.key)
+        self._committer.note(schema)
+
+    def _own(self, key: Key) -> None:
+        lock = self._committer.take(key)
+        if lock is not None:
+            self._committer.wait(key, lock)
+
+    def _check(self, file: WrittenFile) -> None:
+        if file.tap_id != self._tap_id:
+            raise UsageError(f"{file.name} is of tap '{file.tap_id}', and this driver commits for '{self._tap_id}'.")
+        folder, _, name = file.name.partition("/")
+        if folder != file.hash or layout.parse_file_name(name) is None:
+            raise UsageError(f"stream '{file.stream}': {file.name!r} is no name of a data file of schema {file.hash}.")
+        path = f"{layout.stream_folder(file.tap_id, file.stream)}/{file.name}"
+        try:
+            self._store.open(path).close()
+        except FileNotFoundError:
+            raise LakeError(
+                f"stream '{file.stream}': {self._store.locate(path)} is not there. Did the worker write to another "
+                "disk? All must reach the same lake."
+            ) from None
+
+
+def ingest(
+    source: BinaryIO | int,
+    writer: RowWriter,
+    *,
+    clock: Clock | None = None,
+    warn: Callable[[str], object] = _log.warning,
+    should_stop: Callable[[], bool] = lambda: False,
+    storage_options: Mapping[str, Any] | None = None,
+    allow: Allowed | Iterable[str] | None = None,
+) -> Ingested:
+    """Read messages of any tap, as lines of bytes, until the end of ``source``, then close the writer.
+
+    The bytes of each ``record`` go into the lake as they came, also those of files that a BATCH names. What is made
+    uniform is around them: the type in upper case, ``time_extracted`` in UTC with six digits.
+
+    Args:
+        source: a binary stream or a file descriptor. While a descriptor has nothing to read, files still roll by age.
+        clock: gives the received time to records that have none.
+        warn: gets one line for each kind of oddity, once.
+        should_stop: asked about once a second, between blocks and between pages of a BATCH; True ends the run as the
+            end of input does. Of a writer that waits for a lock its own is asked; what waits there is given up, and no
+            STATE covers it.
+        storage_options: for the library that reads the files of BATCH messages (credentials, an endpoint).
+        allow: what manifests may name; see ``burler.batch.read``.
+
+    Raises:
+        MessageError: a line is no message, data came before its SCHEMA, or a BATCH can't be read (``BatchError``); with
+            the line's number. All before it is committed, and the STATE that covers it is out.
+        BurlerError: the lake can't be written; nothing uncommitted is covered by a STATE.
+    """
+    told = False
+
+    def batch(found: BatchLine, received: dt.datetime) -> int:
+        """The rows of files as RECORD lines. A BATCH without ``time_extracted`` has the time at which it was received,
+        as RECORDs beside it have: so the order of messages decides which row is the latest."""
+        from burler.batch.readers import read, uncounted
+
+        nonlocal told
+        reading = read(
+            found.line, found.schema, options=storage_options, allow=allow, line=found.number, warn=reader.warn
+        )
+        message, count = reading.batch, 0
+        moment = message.time_extracted or received
+        for page in reading.pages():
+            lines = reading.records(page, received)
+            writer.page(message.stream, lines, page.count, [times.format_time(moment)], message.version)
+            count += page.count
+            if should_stop():
+                raise Stopped
+            writer.tick()
+        if not told and (files := uncounted(message)):
+            told = True
+            warn(
+                f"line {found.number}: stream '{message.stream}': rows not counted: {files[0]} has no file_stats, so a "
+                "cut at a line end is not seen"
+            )
+        return count
+
+    reader = PageReader(writer, clock or Clock(), warn, batch=batch)
+    try:
+        reader.read(source, tick=writer.tick, should_stop=should_stop, due=lambda: writer.next_due_seconds)
+    except MessageError:
+        writer.close()
+        raise
+    except WaitStopped as stop:
+        warn(str(stop))
+    except BaseException:
+        writer.abort()
+        raise
+    writer.close()
+    return reader.done

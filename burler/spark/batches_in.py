@@ -46,9 +46,8 @@ def lay(lake: str | Path | Messages, folder: Path, tap_id: str, options: Mapping
         UsageError: the file can't be read, or there is no stream in it.
         MessageError: a line is no message, a BATCH can't be read, or data came before its SCHEMA; with its line.
     """
-    from burler.lake.ingestion import ingest
     from burler.lake.store import open_store
-    from burler.lake.writer import LakeWriter
+    from burler.lake.writer import LakeWriter, ingest
 
     source: BinaryIO = _opened(lake) if isinstance(lake, str | Path) else io.BytesIO(_lines(lake))
     with source:

@@ -18,8 +18,8 @@ from typing import Any
 from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import SyncResult
 from burler.errors import BurlerError, StreamError
-from burler.lake.driver import LakeDriver
 from burler.lake.locks import WaitStopped
+from burler.lake.writer import LakeDriver
 from burler.logs import short
 from burler.singer.messages import ActivateVersion, Message, Schema
 from burler.spark.extraction.jobs import Result, Slots, TaskLost

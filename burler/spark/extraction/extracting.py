@@ -19,10 +19,10 @@ from burler.engine.run.signals import Stopper
 from burler.engine.run.sync import SyncResult
 from burler.engine.session import open_session
 from burler.errors import UsageError
-from burler.lake.driver import LakeDriver
 from burler.lake.locks import LockSettings
 from burler.lake.state import LakeState
 from burler.lake.store import open_store
+from burler.lake.writer import LakeDriver
 from burler.settings import Settings
 from burler.singer.catalog import catalog_from_wire
 from burler.spark.extraction.driving import Emit, Extraction

@@ -14,9 +14,8 @@ from typing import Any
 from burler.config.secrets import hide_config, masked
 from burler.engine.remote import Merge
 from burler.errors import MessageError, StreamError
-from burler.lake.ingestion import ingest
 from burler.lake.manifest import WrittenFile
-from burler.lake.writer import PartWriter
+from burler.lake.writer import PartWriter, ingest
 from burler.singer.catalog import catalog_from_wire
 from burler.singer.messages import Message, Schema, State
 from burler.singer.select import apply_select, parse_select

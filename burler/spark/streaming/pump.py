@@ -141,7 +141,7 @@ def _run_app(work: Work, found: Any, keeper: SpooledStates, stopper: Stopper) ->
 
 
 def _run_command(work: Work, found: Any, keeper: SpooledStates, stopper: Stopper) -> None:
-    from burler.lake.ingestion import ingest
+    from burler.lake.writer import ingest
 
     settings = replace(Settings(), max_file_age_seconds=work.land_seconds)
     stream = found.declared.stream
