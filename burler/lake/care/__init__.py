@@ -2,12 +2,11 @@
 
 What to open for what:
 
-    listing                ``ls``
     checking               ``check``: what it looks at, what it can find, with the cures
     rebuilding             ``rebuild``; a manifest put together
     compacting             ``compact``: which files may become one; making it
     vacuuming              ``vacuum``: what may go, and why; taking data files away safely
-    taps                   ``describe``; a tap's state, as people look at it and set it
+    taps                   ``ls``, ``describe``; a tap's state, as people look at it and set it
     inventory              one listing of a lake; whose locks are held; files read to their ends
 
     from burler.lake import care, open_store
@@ -20,9 +19,8 @@ from __future__ import annotations
 
 from burler.lake.care.checking import Checked, Finding, check
 from burler.lake.care.compacting import CompactedFile, CompactedStream, Compaction, compact
-from burler.lake.care.listing import FileInfo, LakeInfo, StreamInfo, TapInfo, VersionInfo, ls
 from burler.lake.care.rebuilding import Rebuilt, RebuiltStream, rebuild
-from burler.lake.care.taps import TapNotes, describe
+from burler.lake.care.taps import FileInfo, LakeInfo, StreamInfo, TapInfo, TapNotes, VersionInfo, describe, ls
 from burler.lake.care.vacuuming import Unreferenced, Vacuum, vacuum
 
 __all__ = [
