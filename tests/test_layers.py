@@ -61,6 +61,7 @@ INSIDE = {
     "lake": (
         "*",
         "locks lake",
+        "catalogue",
         "committer rolling",
         "writer state reading",
         "replay",

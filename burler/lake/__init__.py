@@ -27,10 +27,10 @@ Usable without the rest of burler::
 from __future__ import annotations
 
 from burler.batch.rolling import RollSettings
-from burler.lake.catalogue import read_catalogue, read_singerlake
+from burler.lake.catalogue import read_catalogue
 from burler.lake.clean import CleanCheck
 from burler.lake.datafile import read_lines, schema_message
-from burler.lake.lake import load, streams
+from burler.lake.lake import load, read_singerlake, streams
 from burler.lake.locks import LockSettings
 from burler.lake.manifest import WrittenFile
 from burler.lake.reading import LakeReading, Page, read

@@ -6,20 +6,23 @@ it leaves as it is. On disk the Singerlake spelling is used; in code it is a cat
 
 from __future__ import annotations
 
+import logging
 import secrets
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from burler import times
 from burler.clock import Clock
-from burler.errors import LakeError, UsageError
-from burler.lake import hashing, layout
+from burler.errors import BurlerError, LakeError, UsageError
+from burler.lake import layout
 from burler.lake.hashing import CANONICAL_FORM, ENCODINGS
+from burler.lake.lake import LAKE_FORMAT, Lake, as_singerlake, read_singerlake, taps_of
 from burler.lake.store import Document, change_json, parse_json
 from burler.singer.messages import Schema
 from burler.storage.base import Store
 
-LAKE_FORMAT = 1
+_log = logging.getLogger("burler.lake")
 _TAP_NOTES = ("owner", "description", "documentation", "status")
 
 
@@ -34,16 +37,6 @@ def read_catalogue(store: Store, tap_id: str) -> Document | None:
         if blob is not None:
             return as_catalogue(blob.data, store.locate(path))
     return None
-
-
-def read_singerlake(store: Store) -> Document | None:
-    """``singerlake.json``: lake id, format, taps and their notes; None when there is none.
-
-    Raises:
-        LakeError: it is no JSON object, or its taps are none.
-    """
-    blob = store.read(layout.singerlake_path())
-    return None if blob is None else _lake(blob.data, store.locate(layout.singerlake_path()))
 
 
 def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, clock: Clock | None = None) -> None:
@@ -103,7 +96,8 @@ def describe_lake(
     found: list[str] = []
 
     def change(document: Document | None) -> Document:
-        new = schema_hash_rules(encoding or (ENCODINGS[0] if document else encoding_seen(store)))
+        seen = None if encoding or document else Lake(store).encoding_seen()
+        new = schema_hash_rules(encoding or seen or ENCODINGS[0])
         lake: Document = {} if document is None else document
         lake.setdefault("lake_id", secrets.token_hex(16))
         if lake.setdefault("format", LAKE_FORMAT) != LAKE_FORMAT:
@@ -115,7 +109,7 @@ def describe_lake(
             taps[tap_id]["status"] = {**status, "link": _link(taps[tap_id])}
         return lake
 
-    change_json(store, path, change, _mended if mend else _lake, clock)
+    change_json(store, path, change, _mended if mend else as_singerlake, clock)
     return found[0]
 
 
@@ -127,18 +121,8 @@ def encoding_of(store: Store) -> str:
     """
     lake = read_singerlake(store)
     if lake is None:
-        return encoding_seen(store)
+        return Lake(store).encoding_seen() or ENCODINGS[0]
     return _encoding(lake.get("schema_hash", schema_hash_rules()), store.locate(layout.singerlake_path()), None)
-
-
-def encoding_seen(store: Store) -> str:
-    """What the names of the folders that are there say, where nothing else does; base58 if they say nothing."""
-    for tap in store.folders(layout.ROOT):
-        for stream in store.folders(f"{layout.ROOT}/{tap}"):
-            for folder in store.folders(f"{layout.ROOT}/{tap}/{stream}"):
-                if encoding := hashing.hash_encoding(folder):
-                    return encoding
-    return ENCODINGS[0]
 
 
 def _encoding(rules: Any, place: str, wanted: str | None) -> str:
@@ -154,26 +138,6 @@ def _encoding(rules: Any, place: str, wanted: str | None) -> str:
     return known
 
 
-def end_status(store: Store, tap_id: str, status: Document, *, clock: Clock | None = None) -> None:
-    """Put the end of a run into ``singerlake.json``, unless another writer's run began since.
-
-    Raises:
-        BurlerError: it can't be written.
-    """
-
-    def change(document: Document | None) -> Document | None:
-        tap = taps_of(document).get(tap_id)
-        if document is None or not isinstance(tap, dict):
-            return None
-        known = tap.get("status")
-        if isinstance(known, dict) and known.get("writer-id") not in (None, status["writer-id"]):
-            return None
-        tap["status"] = {**status, "link": _link(tap)}
-        return document
-
-    change_json(store, layout.singerlake_path(), change, _lake, clock)
-
-
 def note_tap(
     store: Store, tap_id: str, notes: Document, *, link: str | None = None, clock: Clock | None = None
 ) -> None:
@@ -187,17 +151,84 @@ def note_tap(
     """
     describe_lake(store, tap_id, clock=clock)
 
-    def change(document: Document | None) -> Document | None:
-        tap = taps_of(document).get(tap_id)
-        if document is None or not isinstance(tap, dict):
-            return None  # somebody has just removed it
+    def change(tap: Document) -> bool:
         tap.update(notes)
         if link is not None:
             status = tap.get("status")
             tap["status"] = {**(status if isinstance(status, dict) else {"state": status}), "link": link or None}
-        return document
+        return True
 
-    change_json(store, layout.singerlake_path(), change, _lake, clock)
+    _change_tap(store, tap_id, change, clock)
+
+
+def _change_tap(store: Store, tap_id: str, change: Callable[[Document], bool], clock: Clock | None) -> None:
+    """Change what ``singerlake.json`` says of a tap, where ``change`` says so; nothing where the tap is not in it."""
+
+    def changed(document: Document | None) -> Document | None:
+        tap = taps_of(document).get(tap_id)
+        return document if isinstance(tap, dict) and change(tap) else None
+
+    change_json(store, layout.singerlake_path(), changed, as_singerlake, clock)
+
+
+class RunNotes:
+    """What a run says of itself and of its streams in the two files, beside its data; nothing rests on it.
+
+    Args:
+        encoding: see ``describe_lake``.
+
+    Attributes:
+        encoding: how the lake spells the hashes in its folders' names; empty before ``begin``.
+    """
+
+    def __init__(self, store: Store, tap_id: str, *, writer_id: str, encoding: str | None, clock: Clock) -> None:
+        self._store, self._tap_id, self._writer_id, self._clock = store, tap_id, writer_id, clock
+        self._wanted, self.encoding, self._started = encoding, "", ""
+        self._undescribed: dict[str, Schema] = {}
+
+    def begin(self) -> None:
+        """Make the lake known, once: the tap is running.
+
+        Raises:
+            LakeError, UsageError: see ``describe_lake``.
+        """
+        if not self.encoding:
+            self._started = times.format_time(self._clock.now())
+            self.encoding = describe_lake(
+                self._store, self._tap_id, encoding=self._wanted, status=self._status("running"), clock=self._clock
+            )
+
+    def use(self, schema: Schema) -> None:
+        """A stream's schema from here on, for ``describe``."""
+        self._undescribed[schema.stream] = schema
+
+    def describe(self, stream: str | None = None) -> None:
+        """Put the schema of a stream into the catalog, if it is new there; None: of all streams."""
+        new = [schema for name, schema in self._undescribed.items() if stream in (None, name)]
+        if new:
+            describe_streams(self._store, self._tap_id, new, clock=self._clock)
+            for schema in new:
+                del self._undescribed[schema.stream]
+
+    def end(self, *, failed: bool) -> None:
+        """How the run ended, unless another writer's run began since. What can't be written is only told."""
+
+        def change(tap: Document) -> bool:
+            known = tap.get("status")
+            if isinstance(known, dict) and known.get("writer-id") not in (None, self._writer_id):
+                return False
+            tap["status"] = {**self._status("failed" if failed else "complete"), "link": _link(tap)}
+            return True
+
+        try:
+            if self.encoding:
+                _change_tap(self._store, self._tap_id, change, self._clock)
+        except BurlerError as error:
+            _log.warning("tap '%s': its status in the lake could not be written: %s", self._tap_id, error)
+
+    def _status(self, state: str) -> Document:
+        ended = None if state == "running" else times.format_time(self._clock.now())
+        return {"state": state, "writer-id": self._writer_id, "started": self._started, "ended": ended, "link": None}
 
 
 def _link(tap: Document) -> Any:
@@ -225,17 +256,6 @@ def _entry(schema: Schema, known: Document) -> Document:
     }
 
 
-def _lake(data: bytes, place: str) -> Document:
-    document = parse_json(data, place)
-    taps = document.get("taps", {})
-    fits = isinstance(taps, dict) and all(notes is None or isinstance(notes, dict) for notes in taps.values())
-    if not fits and document.get("format", LAKE_FORMAT) == LAKE_FORMAT:
-        raise LakeError(
-            f"{place}: its 'taps' are no JSON objects by their ids. Repair it, or move it away: it can be spared."
-        )
-    return document
-
-
 def _mended(data: bytes, place: str) -> Document:
     """What can be used of it."""
     try:
@@ -245,12 +265,6 @@ def _mended(data: bytes, place: str) -> Document:
     if document.get("format", LAKE_FORMAT) == LAKE_FORMAT:
         document["taps"] = {tap: notes for tap, notes in taps_of(document).items() if isinstance(notes, dict)}
     return document
-
-
-def taps_of(lake: Document | None) -> Document:
-    """The notes of each tap in ``singerlake.json``, as far as they are there."""
-    taps = (lake or {}).get("taps")
-    return taps if isinstance(taps, dict) else {}
 
 
 def as_catalogue(data: bytes, place: str) -> Document:

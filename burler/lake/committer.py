@@ -14,7 +14,7 @@ is paused or killed between two of them:
 5. **STATE**: one that covers them goes out, once it is in the lake itself (``burler.lake.state``).
 6. **Release** (``end``): the lock goes at the end of the run; under ``tail`` after each commit.
 
-Beside the data it keeps up the tap's catalog and its status in ``singerlake.json``, on which nothing rests.
+What is said beside the data, in the tap's catalog and in ``singerlake.json``, is ``catalogue.RunNotes``'.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from burler import times
 from burler.clock import LAST_SECONDS, Clock, briefly
-from burler.errors import BurlerError, UsageError
-from burler.lake import catalogue, layout, manifest
+from burler.lake import layout, manifest
+from burler.lake.catalogue import RunNotes
 from burler.lake.hashing import schema_hash, schema_line
+from burler.lake.lake import Lake
 from burler.lake.locks import Locks, LockSettings, StreamLock, new_writer_id
 from burler.lake.manifest import Claim, Key, LakeSchema, WrittenFile
 from burler.lake.snapshot import FileStats
@@ -85,15 +85,14 @@ class Committer:
         layout.component(tap_id)
         self._store, self._tap_id, self._tail, self._most = store, tap_id, tail, most_locks
         self._writer_id, self._clock = writer_id or new_writer_id(), clock or Clock()
-        self._wanted, self._encoding, self._started = encoding, "", ""
         self._locks: Locks | None = Locks(
             store, writer_id=self._writer_id, settings=locks, clock=self._clock, should_stop=should_stop
         )
+        self._notes = RunNotes(store, tap_id, writer_id=self._writer_id, encoding=encoding, clock=self._clock)
         self._looked = False
         self._claims: dict[Key, Claim] = {}
         self._streams: set[str] = set()
         self._without_files: dict[Key, LakeSchema] = {}
-        self._undescribed: dict[str, Schema] = {}
         self.committed: defaultdict[str, Committed] = defaultdict(Committed)
 
     # ---- schema versions ---------------------------------------------------------------------------------------------
@@ -108,15 +107,15 @@ class Committer:
         """
         line = line or schema_line(message)
         if message.stream not in self._streams:
-            self._refuse_case_twins(message.stream)
-        self._begin()
+            Lake(self._store).refuse_case_twins(self._tap_id, message.stream, self._streams)
+        self._notes.begin()
         self._streams.add(message.stream)
-        return LakeSchema(message, line, schema_hash(line, self._encoding))
+        return LakeSchema(message, line, schema_hash(line, self._notes.encoding))
 
     def note(self, schema: LakeSchema) -> None:
         """A schema version is in use: the catalog is to have it, and the manifest, also where no file of it comes."""
         self._without_files[schema.key] = schema
-        self._undescribed[schema.stream] = schema.message
+        self._notes.use(schema.message)
 
     def register(self) -> None:
         """Make known the schemas without data: who reads the lake knows the stream's columns all the same."""
@@ -125,7 +124,7 @@ class Committer:
                 self._store, self._tap_id, schema.stream, schema_line=schema.line, hash=schema.hash, clock=self._clock
             )
         self._without_files.clear()
-        self._describe(list(self._undescribed))
+        self._notes.describe()
 
     # ---- locks and claims --------------------------------------------------------------------------------------------
 
@@ -146,7 +145,7 @@ class Committer:
         Raises:
             LockLost: it was taken over again at once. StorageError: the store fails.
         """
-        self._begin()
+        self._notes.begin()
         self._look_at_store()
         if self._locks is None:
             if key not in self._claims:
@@ -211,22 +210,15 @@ class Committer:
         self._without_files.pop(key, None)
         for file in files:
             self.committed[file.stream].add(file.stats)
-        self._describe([key[0]])
+        self._notes.describe(key[0])
         if self._tail:
             self.release([key])
 
     def end(self, *, failed: bool) -> None:
         """The run is over, after its last commit: locks are given back. Where the store fails, they grow stale."""
         with briefly(LAST_SECONDS) if failed else contextlib.nullcontext():
-            if self._locks is not None and not self._locks.release_all():
-                return
-            if not self._encoding:
-                return
-            try:
-                status = self._status("failed" if failed else "complete", times.format_time(self._clock.now()))
-                catalogue.end_status(self._store, self._tap_id, status, clock=self._clock)
-            except BurlerError as error:
-                _log.warning("tap '%s': its status in the lake could not be written: %s", self._tap_id, error)
+            if self._locks is None or self._locks.release_all():
+                self._notes.end(failed=failed)
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
@@ -256,42 +248,3 @@ class Committer:
                 self._store.url,
             )
         self._looked = True
-
-    def _begin(self) -> None:
-        """Make the lake known, once: the tap is running."""
-        if not self._encoding:
-            self._started = times.format_time(self._clock.now())
-            status = self._status("running", None)
-            self._encoding = catalogue.describe_lake(
-                self._store, self._tap_id, encoding=self._wanted, status=status, clock=self._clock
-            )
-
-    def _describe(self, streams: Collection[str]) -> None:
-        """Put what is new of some streams into the catalog."""
-        new = [self._undescribed[stream] for stream in streams if stream in self._undescribed]
-        if new:
-            catalogue.describe_streams(self._store, self._tap_id, new, clock=self._clock)
-            for schema in new:
-                del self._undescribed[schema.stream]
-
-    def _status(self, state: str, ended: str | None) -> dict[str, str | None]:
-        return {
-            "state": state,
-            "writer-id": self._writer_id,
-            "started": self._started,
-            "ended": ended,
-            "link": None,
-        }
-
-    def _refuse_case_twins(self, stream: str) -> None:
-        """Of two names that differ only in case the second is refused: see ``layout.case_twin``. Streams of this run
-        may have no folder yet."""
-        names = ((layout.ROOT, self._tap_id, set[str]()), (layout.tap_folder(self._tap_id), stream, self._streams))
-        for folder, name, others in names:
-            there = [*self._store.folders(folder), *map(layout.component, others)]
-            twin = layout.case_twin(layout.component(name), there)
-            if twin is not None:
-                raise UsageError(
-                    f"{self._store.url}: '{name}' and '{twin}' differ only in upper and lower case, and would be one "
-                    "folder on many systems. Rename one of them in the tap."
-                )

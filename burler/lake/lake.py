@@ -2,26 +2,28 @@
 
 A folder says its name, unless that was too long and was cut. Then a tap's name stands in
 ``singerlake.json`` and in the manifests of its streams, a stream's in its manifest. What is found counts only if the
-folder is the one that it would get.
+folder is the one that it would get. Whoever wants to know what there is asks here: nobody else lists folders.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from burler.errors import LakeError, StorageError, UsageError
 from burler.lake import layout, replaced
 from burler.lake import manifest as doc
-from burler.lake.catalogue import read_singerlake, taps_of
+from burler.lake.hashing import hash_encoding
 from burler.lake.snapshot import DataFile, Snapshot
+from burler.lake.store import Document, parse_json
 from burler.storage.base import Store
 from burler.suggest import did_you_mean
 from burler.words import some
 
 _log = logging.getLogger("burler.lake")
 
+LAKE_FORMAT = 1
 _SHOWN = 20
 
 
@@ -81,8 +83,10 @@ class StreamFolder:
         Raises:
             LakeError: what it says about a file is not of the right shape.
         """
-        where = self.store.locate(self.manifest)
-        return doc.to_snapshot(document, tap_id=self.tap_id, stream=self.stream, folder=self.folder, place=where)
+        try:
+            return Snapshot.of_manifest(document, *self.names, self.folder)
+        except ValueError as error:
+            raise doc.broken(self.store.locate(self.manifest), str(error)) from None
 
     def without_manifest(self, paths: Iterable[str]) -> Snapshot:
         """What readers see of data files that no manifest lists; they have no statistics."""
@@ -142,15 +146,15 @@ class Lake:
         """
         names = self.taps(asked=taps)
         self._refuse_unknown("tap", taps, names.values())
-        found = [
-            StreamFolder(
-                self.store, tap_id, self.stream_of(tap_folder, name) or name, f"{layout.ROOT}/{tap_folder}/{name}"
-            )
-            for tap_folder, tap_id in names.items()
-            if taps is None or tap_id in taps
-            for name in self.store.folders(f"{layout.ROOT}/{tap_folder}")
-        ]
-        return self.narrowed(found, streams)
+        wanted = [(folder, tap_id) for folder, tap_id in names.items() if taps is None or tap_id in taps]
+        return self.narrowed([one for tap in wanted for one in self.of_tap(*tap)], streams)
+
+    def of_tap(self, folder: str, tap_id: str) -> Iterator[StreamFolder]:
+        """The folders of the streams of a tap, whose own folder's name is ``folder``."""
+        path = f"{layout.ROOT}/{folder}"
+        for name in self.store.folders(path):
+            stream = layout.name_of(name) or self._in_manifest(f"{path}/{name}", "stream", name) or name
+            yield StreamFolder(self.store, tap_id, stream, f"{path}/{name}")
 
     def streams(self, *, taps: Sequence[str] | None = None, streams: Sequence[str] | None = None) -> list[StreamFolder]:
         """The same of folders that have a manifest or data."""
@@ -236,10 +240,37 @@ class Lake:
             self._cut_taps[folder] = name
         return self._cut_taps[folder]
 
-    def stream_of(self, tap_folder: str, folder: str) -> str | None:
-        """The stream whose folder in that of its tap this is; None if nothing says it."""
-        path = f"{layout.ROOT}/{tap_folder}/{folder}"
-        return layout.name_of(folder) or self._in_manifest(path, "stream", folder)
+    def notes(self) -> Document:
+        """What ``singerlake.json`` says of each tap, by its id, as far as it is there.
+
+        Raises:
+            LakeError: it is broken.
+        """
+        return taps_of(read_singerlake(self.store))
+
+    def encoding_seen(self) -> str | None:
+        """How the names of folders that are there spell hashes; None where none says it."""
+        there = (folder for one in self.folders() for folder in self.store.folders(one.folder))
+        return next(filter(None, map(hash_encoding, there)), None)
+
+    def refuse_case_twins(self, tap_id: str, stream: str, others: Iterable[str]) -> None:
+        """Two names that differ only in case would be one folder on many systems, and one table in most.
+
+        Args:
+            others: streams of the tap that may have no folder yet.
+
+        Raises:
+            UsageError: the tap, or the stream, is the second of such two.
+        """
+        below = layout.tap_folder(tap_id)
+        for folder, name, more in ((layout.ROOT, tap_id, ()), (below, stream, map(layout.component, others))):
+            mine = layout.component(name)
+            for twin in (*self.store.folders(folder), *more):
+                if twin != mine and twin.lower() == mine.lower():
+                    raise UsageError(
+                        f"{self.store.url}: '{name}' and '{twin}' differ only in upper and lower case, and would be "
+                        "one folder on many systems. Rename one of them in the tap."
+                    )
 
     def is_empty(self) -> UsageError:
         """What is said where there is no stream at all."""
@@ -265,10 +296,9 @@ class Lake:
     def _noted_taps(self) -> dict[str, str]:
         """Folder -> tap id."""
         try:
-            taps: Mapping[str, object] = taps_of(read_singerlake(self.store))
+            return {layout.folder_of(tap): tap for tap in self.notes()}
         except (LakeError, StorageError, UsageError):  # a file that can't be read says no name
             return {}
-        return {layout.folder_of(tap): tap for tap in taps}
 
     def _in_manifest(self, path: str, key: str, folder: str) -> str | None:
         place = f"{path}/{layout.MANIFEST}"
@@ -288,6 +318,41 @@ def load(store: Store, tap_id: str, stream: str) -> Snapshot:
 def streams(store: Store) -> list[tuple[str, str]]:
     """Every (tap_id, stream) that has a manifest or data, sorted by folder."""
     return [one.names for one in Lake(store).streams()]
+
+
+def read_singerlake(store: Store) -> Document | None:
+    """``singerlake.json``: lake id, format, taps and their notes; None when there is none.
+
+    Raises:
+        LakeError: it is no JSON object, or its taps are none.
+    """
+    blob = store.read(layout.singerlake_path())
+    return None if blob is None else as_singerlake(blob.data, store.locate(layout.singerlake_path()))
+
+
+def as_singerlake(data: bytes, place: str) -> Document:
+    """The content of a ``singerlake.json``.
+
+    Args:
+        place: what is named if it can't be used.
+
+    Raises:
+        LakeError: it is no JSON object, or its taps are none.
+    """
+    document = parse_json(data, place)
+    taps = document.get("taps", {})
+    fits = isinstance(taps, dict) and all(notes is None or isinstance(notes, dict) for notes in taps.values())
+    if not fits and document.get("format", LAKE_FORMAT) == LAKE_FORMAT:
+        raise LakeError(
+            f"{place}: its 'taps' are no JSON objects by their ids. Repair it, or move it away: it can be spared."
+        )
+    return document
+
+
+def taps_of(lake: Document | None) -> Document:
+    """The notes of each tap in ``singerlake.json``, as far as they are there."""
+    taps = (lake or {}).get("taps")
+    return taps if isinstance(taps, dict) else {}
 
 
 def not_there(lake_url: str, what: str, name: str, have: Iterable[str]) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -183,15 +182,6 @@ def sort_key(path: str) -> SortKey:
     if match is None:
         return ("", "", 0, path)
     return (match["first"], match["last"], int(match["n"] or 1), path)
-
-
-def case_twin(folder: str, others: Iterable[str]) -> str | None:
-    """The one of ``others`` that differs from ``folder`` only in upper and lower case, if any.
-
-    Two such folders are one folder on many systems, and one table in most: the lake refuses the second.
-    """
-    lowered = folder.lower()
-    return next((other for other in others if other != folder and other.lower() == lowered), None)
 
 
 def folder_hash(path: str) -> str:

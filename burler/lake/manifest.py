@@ -46,14 +46,13 @@ from burler.errors import LakeError, LockLost
 from burler.lake import layout, replaced
 from burler.lake.datafile import measure
 from burler.lake.hashing import spellings
-from burler.lake.snapshot import DataFile, FileStats, Snapshot, all_stats
+from burler.lake.snapshot import DataFile, FileStats
 from burler.lake.store import swap
 from burler.singer.messages import Schema
 from burler.storage.base import Store
 
 FORMAT = 1
 _KEPT_COMMIT_IDS = 100
-_KEPT_GENERATIONS = 20
 _SAME = ("records", "bytes", "first", "last")
 _log = logging.getLogger("burler.lake")
 
@@ -399,29 +398,30 @@ def from_bytes(data: bytes, place: str) -> Document:
     try:
         document = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _broken(place, f"no valid JSON ({error})") from None
+        raise broken(place, f"no valid JSON ({error})") from None
     if not isinstance(document, dict):
-        raise _broken(place, "no JSON object")
+        raise broken(place, "no JSON object")
     document.setdefault("format", FORMAT)
     if document["format"] != FORMAT:
         number = document["format"]
         if isinstance(number, int) and number > FORMAT:
             raise NewerFormat(f"{place} has format {number}; this burler knows {FORMAT}. Upgrade burler.")
-        raise _broken(place, f"format {str(number)[:40]!r} is none of this burler's")
+        raise broken(place, f"format {str(number)[:40]!r} is none of this burler's")
     try:
         checked = msgspec.convert(document, _Shape)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise _broken(place, str(error)) from None
+        raise broken(place, str(error)) from None
     for name in checked.files:
         if "/" not in name or {"", ".", ".."} & set(name.split("/")):
-            raise _broken(place, f"'files' holds {name!r}, which is no path of a data file inside the folder")
+            raise broken(place, f"'files' holds {name!r}, which is no path of a data file inside the folder")
     document["versions"] = {digest: str(name) for digest, name in checked.versions.items()}
     for key in ("schemas", "file_stats", "writers", "generation", "sequence", "commit_ids"):
         document.setdefault(key, getattr(checked, key))
     return document
 
 
-def _broken(place: str, fact: str) -> LakeError:
+def broken(place: str, fact: str) -> LakeError:
+    """What is said of a manifest that can't be used."""
     return LakeError(
         f"{place} is broken: {fact}.\nMake it anew: burler lake rebuild, which takes all from the data files that can "
         "be had from them."
@@ -476,26 +476,6 @@ def add_files(document: Document, files: Iterable[tuple[str, FileStats | None]])
     document["files"] = sorted(set(document["files"]), key=layout.sort_key)
 
 
-def replaced_names(document: Document) -> set[str]:
-    """Files whose rows stand in a compacted file that the manifest lists."""
-    stats = document["file_stats"]
-    return {part for name in document["files"] for part in (stats.get(name) or {}).get("replaces") or ()}
-
-
-def continued(old: Document, new: Document) -> dict[str, int]:
-    """What ``continues`` says of a new manifest that was made from an old one: generation -> sequence.
-
-    None of them if a file that both list has other rows now: who has read it must read again.
-    """
-    before, now = old["file_stats"], new["file_stats"]
-    for name in set(old["files"]) & set(new["files"]):
-        was, is_ = before.get(name), now.get(name)
-        if was is not None and (is_ is None or any(was.get(key) != is_[key] for key in ("records", "bytes"))):
-            return {}
-    every = {**(old.get("continues") or {}), old["generation"]: old["sequence"]}
-    return {generation: every[generation] for generation in [*every][-_KEPT_GENERATIONS:] if generation}
-
-
 def taken_names(document: Document, digest: str) -> frozenset[str]:
     """Names of files of a schema version that must not be given once more: ``add_files`` would not take them.
 
@@ -510,54 +490,3 @@ def add_commit(document: Document, commit_id: str) -> int:
     document["sequence"] += 1
     document["commit_ids"] = [*document["commit_ids"], commit_id][-_KEPT_COMMIT_IDS:]
     return int(document["sequence"])
-
-
-def to_snapshot(document: Document, *, tap_id: str, stream: str, folder: str, place: str) -> Snapshot:
-    """The document as readers see it.
-
-    Raises:
-        LakeError: what it says about a file is not of the right shape.
-    """
-    known = all_stats(document["file_stats"])
-
-    def stats_of(name: str) -> FileStats | None:
-        return _stats(document, name, place) if known is None else known.get(name)
-
-    files = [DataFile(f"{folder}/{name}", stats_of(name)) for name in document["files"]]
-    listed = set(document["files"])
-    replaced = sorted({name for file in files if file.stats for name in file.stats.replaces or ()} - listed)
-    lines = {
-        digest: entry["line"].encode()
-        for digest, entry in document["schemas"].items()
-        if isinstance(entry, dict) and isinstance(entry.get("line"), str)
-    }
-    return Snapshot(
-        tap_id=tap_id,
-        stream=stream,
-        folder=folder,
-        files=_in_order(files),
-        generation=document["generation"] or None,
-        sequence=document["sequence"],
-        versions=dict(document["versions"]),
-        schema_lines=lines,
-        replaced=tuple(
-            DataFile(f"{folder}/{name}", stats_of(name)) for name in replaced if name in document["file_stats"]
-        ),
-        continues=document.get("continues") or {},
-    )
-
-
-def _in_order(files: list[DataFile]) -> tuple[DataFile, ...]:
-    """In replay order; by the commit alone where each brought one file, since names take longer to compare."""
-    numbers = {file.sequence for file in files}
-    if len(numbers) == len(files) and not any(file.stats and file.stats.replaces for file in files):
-        return tuple(sorted(files, key=lambda file: file.sequence))
-    return tuple(sorted(files, key=lambda file: file.order))
-
-
-def _stats(document: Document, name: str, place: str) -> FileStats | None:
-    wire = document["file_stats"].get(name)
-    try:
-        return None if wire is None else FileStats.from_wire(wire)
-    except ValueError as error:
-        raise _broken(place, f"'file_stats' of {name!r} is of no known shape ({error})") from None

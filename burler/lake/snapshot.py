@@ -170,6 +170,40 @@ class Snapshot:
     replaced: tuple[DataFile, ...] = ()
     continues: Mapping[str, int] = field(default_factory=dict)
 
+    @classmethod
+    def of_manifest(cls, document: Mapping[str, Any], tap_id: str, stream: str, folder: str) -> Snapshot:
+        """What readers see of a manifest.
+
+        Raises:
+            ValueError: what it says about a file is not of the right shape.
+        """
+        wires = document["file_stats"]
+        known = all_stats(wires)
+
+        def file(name: str) -> DataFile:
+            stats = _stats(name, wires.get(name)) if known is None else known.get(name)
+            return DataFile(f"{folder}/{name}", stats)
+
+        files = list(map(file, document["files"]))
+        parts = {name for one in files if one.stats for name in one.stats.replaces or ()} - set(document["files"])
+        lines = {
+            digest: entry["line"].encode()
+            for digest, entry in document["schemas"].items()
+            if isinstance(entry.get("line"), str)
+        }
+        return cls(
+            tap_id=tap_id,
+            stream=stream,
+            folder=folder,
+            files=_in_order(files),
+            generation=document["generation"] or None,
+            sequence=document["sequence"],
+            versions=dict(document["versions"]),
+            schema_lines=lines,
+            replaced=tuple(file(name) for name in sorted(parts) if name in wires),
+            continues=document.get("continues") or {},
+        )
+
     @property
     def hashes(self) -> tuple[str, ...]:
         """Every schema hash there is, in order of first commit; those without one follow in replay order."""
@@ -201,3 +235,18 @@ class Snapshot:
         there is none."""
         wanted = [digest for digest in self.hashes if hashes is None or digest in hashes]
         return next((file.hash for file in reversed(self.files) if file.hash in wanted), wanted[-1] if wanted else None)
+
+
+def _in_order(files: list[DataFile]) -> tuple[DataFile, ...]:
+    """In replay order; by the commit alone where each brought one file, since names take longer to compare."""
+    numbers = {file.sequence for file in files}
+    if len(numbers) == len(files) and not any(file.stats and file.stats.replaces for file in files):
+        return tuple(sorted(files, key=lambda file: file.sequence))
+    return tuple(sorted(files, key=lambda file: file.order))
+
+
+def _stats(name: str, wire: Mapping[str, Any] | None) -> FileStats | None:
+    try:
+        return None if wire is None else FileStats.from_wire(wire)
+    except ValueError as error:
+        raise ValueError(f"'file_stats' of {name!r} is of no known shape ({error})") from None

@@ -135,8 +135,3 @@ def test_sort_key_is_first_then_last_then_number() -> None:
     ]
     shuffled = [ordered[at] for at in (3, 0, 4, 2, 1)]
     assert sorted(shuffled, key=layout.sort_key) == ordered
-
-
-def test_case_twins() -> None:
-    assert layout.case_twin("users", ["orders", "Users"]) == "Users"
-    assert layout.case_twin("users", ["orders", "users"]) is None

@@ -21,7 +21,7 @@ from burler.errors import LakeError, UsageError
 from burler.lake import catalogue, layout, replaced
 from burler.lake import manifest as doc
 from burler.lake.care.inventory import Notes, examined
-from burler.lake.care.vacuuming import pruned
+from burler.lake.care.vacuuming import pruned, replaced_names
 from burler.lake.datafile import DamagedFile, Measured, head_by_hash
 from burler.lake.lake import Lake, StreamFolder
 from burler.lake.layout import sort_key
@@ -251,6 +251,7 @@ def _told(place: StreamFolder, old: doc.Document | None, document: doc.Document,
     )
 
 
+_KEPT_GENERATIONS = 20
 _OF_EACH_REBUILD = frozenset({"generation", "sequence", "commit_ids", "writers", "continues"})
 
 
@@ -272,7 +273,7 @@ def _assembled(
     document["sequence"] = known["sequence"]
     sequence = doc.add_commit(document, mark)
 
-    listed, parts = frozenset(known["files"]), doc.replaced_names(known)
+    listed, parts = frozenset(known["files"]), replaced_names(known)
     stats: dict[str, FileStats] = {}
     for one in found:
         name, wire = place.name(one.file.path), None
@@ -288,14 +289,28 @@ def _assembled(
             doc.add_schema(document, lines[file.path], digest=file.hash)
     document["files"] = sorted((place.name(file.path) for file in files), key=sort_key)
     document["file_stats"] = {name: stats[place.path(name)].to_wire() for name in document["files"]}
-    still = (doc.replaced_names(document) & known["file_stats"].keys()) - document["file_stats"].keys()
+    still = (replaced_names(document) & known["file_stats"].keys()) - document["file_stats"].keys()
     document["file_stats"] |= {name: known["file_stats"][name] for name in sorted(still)}
     if old is not None:
         if old["generation"] and all(old.get(key) == document[key] for key in document.keys() - _OF_EACH_REBUILD):
             return old
-        document["continues"] = doc.continued(old, document)
+        document["continues"] = _continued(old, document)
     document["writers"] = _raised(known["writers"], (file.hash for file in files))
     return document
+
+
+def _continued(old: doc.Document, new: doc.Document) -> dict[str, int]:
+    """What ``continues`` says of a new manifest that was made from an old one: generation -> sequence.
+
+    None of them if a file that both list has other rows now: who has read it must read again.
+    """
+    before, now = old["file_stats"], new["file_stats"]
+    for name in set(old["files"]) & set(new["files"]):
+        was, is_ = before.get(name), now.get(name)
+        if was is not None and (is_ is None or any(was.get(key) != is_[key] for key in ("records", "bytes"))):
+            return {}
+    every = {**(old.get("continues") or {}), old["generation"]: old["sequence"]}
+    return {generation: every[generation] for generation in [*every][-_KEPT_GENERATIONS:] if generation}
 
 
 def _is_same(wire: doc.Document, stats: FileStats) -> bool:

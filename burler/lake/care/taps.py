@@ -113,7 +113,7 @@ def ls(store: Store, *, taps: Sequence[str] | None = None, streams: Sequence[str
     """
     problem = None
     try:
-        notes = catalogue.taps_of(catalogue.read_singerlake(store))
+        notes = Lake(store).notes()
     except LakeError as error:
         notes, problem = {}, str(error)
     by_tap: dict[tuple[str, str], list[StreamInfo]] = {}
@@ -256,14 +256,15 @@ def describe(
             raise UsageError(
                 f"{name} {url!r} is no address of a page. Write it whole, as https://wiki.example.com/crm."
             )
-    known, there = catalogue.taps_of(catalogue.read_singerlake(store)), Lake(store).taps()
+    lake = Lake(store)
+    known, there = lake.notes(), lake.taps()
     if tap_id not in known and (not tap_id or layout.component(tap_id) not in there):
         raise UsageError(not_there(store.url, "tap", tap_id, {*known, *there.values()}))
     wanted = {"owner": owner, "description": description, "documentation": documentation}
     new = {key: value or None for key, value in wanted.items() if value is not None}
     if new or status_link is not None:
         catalogue.note_tap(store, tap_id, new, link=status_link)
-    return notes_of(tap_id, catalogue.taps_of(catalogue.read_singerlake(store)).get(tap_id))
+    return notes_of(tap_id, lake.notes().get(tap_id))
 
 
 def notes_of(tap_id: str, notes: Any) -> TapNotes:

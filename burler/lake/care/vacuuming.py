@@ -323,7 +323,7 @@ def remove_unlisted(place: StreamFolder, names: Iterable[str], *, now: float) ->
 
 def _note(document: doc.Document, going: list[str], now: float) -> None:
     """Forget what is known of files that go, and have nobody commit them any more."""
-    committed, stats = doc.replaced_names(document), document["file_stats"]
+    committed, stats = replaced_names(document), document["file_stats"]
     removed = dict(document.get("removed") or {})
     written, oldest = (_time(moment) for moment in (now, now - _REMEMBERED_SECONDS))
     for name in [name for name, when in removed.items() if str(when) < oldest]:
@@ -339,6 +339,12 @@ def _note(document: doc.Document, going: list[str], now: float) -> None:
         parts = (stats.get(name) or {}).get("replaces")
         if parts:
             stats[name]["replaces"] = pruned(parts, gone)
+
+
+def replaced_names(document: doc.Document) -> set[str]:
+    """Files whose rows stand in a compacted file that the manifest lists."""
+    stats = document["file_stats"]
+    return {part for name in document["files"] for part in (stats.get(name) or {}).get("replaces") or ()}
 
 
 def pruned(parts: dict[str, int], going: Collection[str]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from burler.errors import UsageError
 from burler.lake import catalogue, layout
-from burler.lake.lake import Lake, StreamFolder
+from burler.lake.lake import Lake
 from burler.lake.site.facts import (
     Entry,
     Problem,
@@ -112,7 +112,7 @@ class _Site:
         """Taps that have a folder, and those that ``singerlake.json`` names, by their folders."""
         notes: dict[str, Any] = {}
         with self.problems.at("the lake"):
-            notes = catalogue.taps_of(catalogue.read_singerlake(self._lake.store))
+            notes = self._lake.notes()
         named = {folder: tap_id for tap_id in notes if (folder := layout.folder_of(tap_id))}
         named |= self._lake.taps(asked=list(named.values()))
         taken: set[str] = set()
@@ -139,10 +139,10 @@ class _Site:
         """Streams that have a folder, by its name, then those that only the catalogue knows."""
         taken: set[str] = set()
         noted = {layout.component(stream): stream for stream in entries}
-        store, path = self._lake.store, f"{layout.ROOT}/{tap.folder}"
-        for folder in store.folders(path):
-            stream = self._lake.stream_of(tap.folder, folder) or noted.get(folder) or folder
-            place = StreamFolder(store, tap.tap_id, folder if stream in taken else stream, f"{path}/{folder}")
+        for place in self._lake.of_tap(tap.folder, tap.tap_id):
+            folder = place.folder.rpartition("/")[2]
+            stream = noted.get(folder, place.stream)
+            place = replace(place, stream=folder if stream in taken else stream)
             facts = read_stream(place, entries.get(stream, {}), self.problems, samples=self._samples)
             if facts is not None:
                 taken.add(place.stream)
