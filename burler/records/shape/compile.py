@@ -171,11 +171,10 @@ def repair(node: ObjectNode, structs: list[Any], one: Repair) -> None:
     """Look at every leaf's column. ``one`` gives a single value as it goes out, and raises ``Misfit``."""
     for leaf in node.leaves:
         values = column(leaf.attribute)(structs)
-        if leaf.required and msgspec.UnsetType in set(map(type, values)):
-            raise Misfit(leaf.place, MISSING, "a value")  # given as UNSET, which is to give none
         fixed = leaf.fix(values) if leaf.fix is not None else None
-        if leaf.keeps:
-            leaf.given = values if fixed is not values else None
+        if leaf.required and not (fixed and leaf.sees_gaps) and msgspec.UnsetType in set(map(type, values)):
+            raise Misfit(leaf.place, MISSING, "a value")  # given as UNSET, which is to give none
+        leaf.given = values if fixed is not values else None
         if fixed is values:
             continue
         if fixed is None:
@@ -513,9 +512,12 @@ class _Compiler:
             node.leaves.append(Leaf(attribute, path, schema, fix, _ABSENT))
             return kind
         quick = leaves.quick_types(schema, self._rules)
-        fix = leaves.unchanged_if(check) if check is not None else None
-        node.leaves.append(Leaf(attribute, path, schema, fix, quick))
-        return Any
+        if check is None or not leaves.is_number(schema) or self._rules.hold(schema) or self._is_learned(path):
+            node.leaves.append(Leaf(attribute, path, schema, check and leaves.unchanged_if(check), quick))
+            return Any
+        fix = leaves.unchanged_if(lambda values: leaves.no_decimals(values) or check(values))
+        node.leaves.append(Leaf(attribute, path, schema, fix, quick, sees_gaps=True))
+        return leaves.NUMBER | None if leaves.takes_null(schema) else leaves.NUMBER
 
     def _times(self, schema: Any, node: ObjectNode, path: Template) -> Any:
         """A date-time: text that is mostly in its final form already."""

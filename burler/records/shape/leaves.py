@@ -12,12 +12,13 @@ import datetime as dt
 import functools
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
 from operator import itemgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import msgspec
 
@@ -42,11 +43,11 @@ class Leaf:
     quick: frozenset[type] = frozenset()
     moments: list[Any] | None = None
     """Of date-times: the column as datetimes, None where there is none, if the last ``fix`` made them."""
-    keeps: bool = False
-    """Whether the values are asked for as they came: those of the replication key."""
     given: list[Any] | None = None
-    """The column as it came, if it is kept and goes out otherwise."""
+    """The column as it came, if it goes out otherwise."""
     required: bool = False
+    sees_gaps: bool = False
+    """Whether a required value that is not there (given as UNSET) is refused without a look at all types."""
     place: Path = ()
     """The path, with 0 for any item of an array: which one it is, the exact path of the row says."""
 
@@ -74,6 +75,9 @@ _SCALARS: dict[str, frozenset[type]] = {
     "boolean": frozenset({bool}),
     "null": frozenset({_NULL}),
 }
+NUMBER = int | Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)] | Decimal
+"""As msgspec reads it: NaN and infinities are within no bounds. It makes a float of a Decimal unless that is named, and
+such a one may be NaN still."""
 _PLAIN = frozenset({str, int, float, bool, Decimal, list, dict, _NULL, _ABSENT})
 _SPECIAL = ("date-time", "date", "singer.decimal")
 _AWARE = Annotated[dt.datetime, msgspec.Meta(tz=True)]
@@ -115,9 +119,8 @@ def finite(values: list[Any], kinds: set[type]) -> bool:
 
 def quick_types(schema: Any, rules: Rules) -> frozenset[type]:
     """Types of which every value of a field may go out as it is."""
-    if not isinstance(schema, Mapping) or _is_closed_to_checks(schema, rules) or schema.get("format") in _SPECIAL:
-        return frozenset({_ABSENT})
-    if rules.hold(schema):
+    closed = not isinstance(schema, Mapping) or _is_closed_to_checks(schema, rules)
+    if closed or rules.hold(schema) or schema.get("format") in _SPECIAL:
         return frozenset({_ABSENT})
     wanted = types_of(schema)
     kinds = frozenset[type]().union(*(_SCALARS.get(name, frozenset()) for name in wanted))
@@ -128,12 +131,8 @@ def _is_closed_to_checks(schema: Mapping[str, Any], rules: Rules) -> bool:
     if any(word in schema for word in (ANYTHING, "anyOf", "oneOf", "patternProperties")):
         return True
     wanted = set(types_of(schema))
-    return rules.hold(schema) and (not wanted or not wanted <= set(_SCALARS) or _mixes_booleans(wanted))
-
-
-def _mixes_booleans(wanted: set[str]) -> bool:
-    """Whether a column may hold True beside 1, which Python takes for one and the same."""
-    return "boolean" in wanted and not wanted.isdisjoint({"number", "integer"})
+    mixes = "boolean" in wanted and not wanted.isdisjoint({"number", "integer"})  # True is 1 to Python
+    return rules.hold(schema) and (mixes or not wanted or not wanted <= set(_SCALARS))
 
 
 def check_of(schema: Any, rules: Rules) -> Check | None:
@@ -231,6 +230,20 @@ def unchanged_if(check: Check) -> Fix:
     return lambda values: values if check(values) else None
 
 
+def is_number(schema: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a node is a number or null."""
+    wanted = set(types_of(schema)) if isinstance(schema, Mapping) and "anyOf" not in schema else set[str]()
+    return "number" in wanted and wanted <= {"number", "integer", "null"}
+
+
+def no_decimals(values: list[Any]) -> bool:
+    """Whether what ``NUMBER`` has let through adds up to a plain number."""
+    try:
+        return type(values[0]) is not Decimal and type(sum(values)) is not Decimal
+    except (TypeError, ArithmeticError, IndexError):  # there are gaps, or Decimals, or no values
+        return False
+
+
 def is_times(schema: Any) -> bool:
     """Whether a node is a date-time or null; text of other kinds may be let in behind that."""
     if not isinstance(schema, Mapping):
@@ -283,9 +296,10 @@ def lists_of_times(values: list[Any]) -> list[Any] | None:
 
 def times_fix(leaf: Leaf, *, nullable: bool) -> Fix:
     """The fix of a date-time column, which also notes the datetimes on the leaf."""
-    gaps: frozenset[type] = frozenset({_NULL, _ABSENT} if nullable else {_ABSENT})
+    leaf.sees_gaps = True
 
     def fix(values: list[Any]) -> list[Any] | None:
+        gaps = frozenset([_NULL] * nullable + [_ABSENT] * (not leaf.required))
         texts, leaf.moments = fixed_times(values, gaps) or (None, None)
         return texts
 
@@ -346,15 +360,14 @@ def _has_six_digits(text: str) -> bool:
 
 
 def _of_one_form(values: list[Any]) -> str:
-    """All texts in one, if all have the same form, as far as they are date-times at all: see ``times.have_one_form``;
-    else nothing. Of each text its place in the whole tells the length: where a date-time does not end, the next one
-    would not begin like one."""
+    """All texts in one, if all have the same form, or some are no date-times: see ``times.have_one_form``; else
+    nothing. One that is shorter or longer than the others has its Z in their place, or none."""
     try:
         whole = "".join(values)
-    except TypeError:  # there is more than texts
+    except TypeError:  # not all of them are texts
         return ""
-    width = len(whole) // (len(values) or 1)
-    return whole if width * len(values) == len(whole) and times.have_one_form(whole, width) else ""
+    width, more = divmod(len(whole), len(values) or 1)
+    return whole if not more and times.have_one_form(whole, width) else ""
 
 
 def _without_zeros(texts: list[str], joined: str) -> list[str]:
@@ -404,15 +417,12 @@ def kind_and_fix(schema: Any, check: Check | None, held: Callable[[Mapping[str, 
         held: whether a node says more than types.
     """
     if isinstance(schema, Mapping) and not held(schema):
-        wanted = set(types_of(schema))
-        if "number" in wanted and wanted <= {"number", "integer", "null"}:
+        wanted, items = set(types_of(schema)), schema.get("items")
+        if is_number(schema):
             return msgspec.Raw, _numbers("null" in wanted)
-        items = schema.get("items")
-        if wanted in ({"array"}, {"array", "null"}) and isinstance(items, Mapping) and not held(items):
-            inner = set(types_of(items))
-            if "number" in inner and inner <= {"number", "integer", "null"} and "anyOf" not in items:
-                kind = list[msgspec.Raw]
-                return (kind | None if "null" in wanted else kind), _lists(_numbers("null" in inner))
+        if wanted in ({"array"}, {"array", "null"}) and is_number(items) and not held(items):
+            kind = list[msgspec.Raw]
+            return (kind | None if "null" in wanted else kind), _lists(_numbers(takes_null(items)))
     if (schema is True or schema == {}) and check is not None:
         return msgspec.Raw, _open
     return msgspec.Raw, _decoded(check)

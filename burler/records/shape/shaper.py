@@ -22,7 +22,7 @@ from burler.records.shape.bad_rows import DEFAULT_RULES, BadRows, Rules
 from burler.records.shape.compile import Compiled, FastPath, count_unknown, is_name, ordered, repair
 from burler.records.shape.exact import Exact
 from burler.records.shape.form import shaping_form, with_required
-from burler.records.shape.leaves import Leaf, plain, value_of
+from burler.records.shape.leaves import Leaf, column, plain, value_of
 from burler.records.shape.proof import Vouch, Voucher, voucher
 from burler.records.shape.unknown import Unknown
 from burler.records.shape.values import DROPPED, Misfit
@@ -283,8 +283,6 @@ class Shaper:
         compiled = path.compiled
         assert compiled is not None  # who made the structs?
         scratch, leaf = self._scratch(), compiled.key_leaf(self.key)
-        if leaf is not None:
-            leaf.keeps = True
         try:
             further = self._look_at(compiled, structs, rows, scratch)
         except (Misfit, TypeError, ValueError, RecursionError):
@@ -339,16 +337,14 @@ class Shaper:
         attribute = compiled.tree.attributes.get(self.key)
         if attribute is None:
             return [further.get(i, {}).get(self.key) for i in range(len(structs))]
-        values = [getattr(struct, attribute) for struct in structs] if leaf is None or leaf.moments is None else []
         if leaf is None:
-            return values
-        given, leaf.given = leaf.given, None
-        if leaf.moments is None:
-            values = [value_of(value) for value in values]
-            given = given and [value_of(value) for value in given[: len(structs)]]
-        else:
+            return column(attribute)(structs)
+        given = leaf.given and leaf.given[: len(structs)]
+        if leaf.moments is not None:
             values = leaf.moments[: len(structs)]
-            given = given and given[: len(structs)]
+        else:
+            values = [value_of(value) for value in column(attribute)(structs)]
+            given = given and [value_of(value) for value in given]
         return values if given is None else KeyValues(values, given)
 
     def _further(self, compiled: Compiled, rows: list[dict[str, Any]], scratch: Exact) -> dict[int, dict[str, Any]]:
