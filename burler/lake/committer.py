@@ -117,6 +117,10 @@ class Committer:
         self._without_files[schema.key] = schema
         self._notes.use(schema.message)
 
+    def newest(self, stream: str) -> str | None:
+        """The hash of the newest schema version that the lake has of a stream, which has a manifest from here on."""
+        return manifest.ensure(self._store, self._tap_id, stream, clock=self._clock)
+
     def register(self) -> None:
         """Make known the schemas without data: who reads the lake knows the stream's columns all the same."""
         for schema in self._without_files.values():

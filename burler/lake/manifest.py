@@ -247,6 +247,25 @@ def register(
     change_manifest(store, path, change, missing=anew, mark=commit_id, clock=clock)
 
 
+def ensure(store: Store, tap_id: str, stream: str, *, clock: Clock | None = None) -> str | None:
+    """See that a stream has a manifest, before files of it that nobody has committed: where there is none they would be
+    taken for its data. The hash of the newest schema version that it knows."""
+    is_new, newest = False, None
+
+    def anew() -> Document:
+        nonlocal is_new
+        is_new = True
+        return _adopt(store, tap_id, stream)
+
+    def change(document: Document) -> bool:
+        nonlocal newest
+        newest = next(reversed(document["versions"]), None)
+        return is_new
+
+    change_manifest(store, layout.manifest_path(tap_id, stream), change, missing=anew, clock=clock)
+    return newest
+
+
 def _stands(document: Document, mine: Claim) -> bool:
     return document["generation"] == mine.generation and _holder(document, mine.hash) == (mine.writer_id, mine.epoch)
 

@@ -456,6 +456,7 @@ class LakeDriver:
             should_stop=should_stop,
         )
         self._begun: set[Key] = set()
+        self._expected: list[LakeSchema] = []
         self._lock = threading.RLock()
 
     def __enter__(self) -> Self:
@@ -481,6 +482,21 @@ class LakeDriver:
             schema = self._committer.version_of(message)
             if schema.key not in self._begun:
                 self._begin(schema)
+
+    def expect(self, message: Schema) -> None:
+        """As ``begin``, for a stream whose own SCHEMA only the workers will hear: most likely it is the last one that
+        the lake has. This one it gets only if it has none at the end.
+
+        Raises:
+            UsageError, LockTimeout, WaitStopped, LockLost, StorageError: see ``begin``.
+        """
+        with self._lock:
+            schema = self._committer.version_of(message)
+            newest = self._committer.newest(schema.stream)
+            if newest is None:
+                self._expected.append(schema)
+            else:
+                self._own((schema.stream, newest))
 
     def commit(self, files: Iterable[WrittenFile]) -> None:
         """Files enter the manifest; each counts once, however often it is committed. All of a schema version in one
@@ -513,6 +529,10 @@ class LakeDriver:
     def close(self) -> None:
         """Make known the schemas without data, and give the locks back. What is not committed is in no manifest."""
         with self._lock:
+            begun = {stream for stream, _ in self._begun}
+            for schema in self._expected:
+                if schema.stream not in begun:
+                    self._committer.note(schema)
             self._committer.register()
             self._committer.end(failed=False)
 

@@ -141,8 +141,7 @@ class Extraction:
             self.work.merge.fail(stream, error)
             self._ended.add(stream)
             return
-        for schema in self.work.schemas(stream):
-            self.lake.begin(schema)
+        self.work.prepare(stream, self.lake)
         if self.work.begin(stream):
             self._say(now=True)
         tasks: Sequence[Any] = result.value
@@ -156,6 +155,8 @@ class Extraction:
             self._say()
 
     def _commit(self, name: Any, done: Done) -> None:
+        for schema in done.schemas:
+            self.lake.begin(schema)
         self.lake.commit(done.files)
         self.work.merge.committed(sum(file.stats.bytes for file in done.files))
         logger.info("%s, %d file(s) committed", self.work.add(name, done.end), len(done.files))

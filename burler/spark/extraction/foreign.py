@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from burler.config.secrets import hide_config, masked
 from burler.engine.remote import Merge
 from burler.errors import MessageError, StreamError
 from burler.lake.manifest import WrittenFile
-from burler.lake.writer import PartWriter, ingest
+from burler.lake.writer import LakeDriver, PartWriter, ingest
 from burler.singer.catalog import catalog_from_wire
 from burler.singer.messages import Message, Schema, State
 from burler.singer.select import apply_select, parse_select
@@ -74,16 +74,24 @@ class ExecTask:
         rows: dict[str, int] = {}
         for file in writer.done:
             rows[file.stream] = rows.get(file.stream, 0) + file.stats.records
-        return Done(ExecEnd(rows, writer.last, time.monotonic() - begun, error), tuple(writer.done))
+        end = ExecEnd(rows, writer.last, time.monotonic() - begun, error)
+        return Done(end, tuple(writer.done), tuple(writer.schemas))
 
 
 class _Collecting(PartWriter):
-    """Keeps the files and the last STATE of a tap's run."""
+    """Keeps the files, the schemas and the last STATE of a tap's run."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.last: dict[str, Any] | None = None
         self.done: list[WrittenFile] = []
+        self.schemas: list[Schema] = []
+
+    def schema(self, message: Schema) -> None:
+        """See ``PartWriter.schema``."""
+        super().schema(message)
+        if message not in self.schemas:
+            self.schemas.append(message)
 
     def state(self, message: State) -> None:
         """Every row before it is in a file once the run has ended, or the run counts for nothing."""
@@ -128,11 +136,10 @@ class ExecWork:
         changed, _ = select_stream(self._catalog, stream, patterns, chosen=self._chosen, source=self._tap.source)
         return [(Whole(stream), lambda: ExecTask(self._tap, stream, self._target, changed, self._begun or None))]
 
-    def schemas(self, stream: str) -> Iterable[Schema]:
-        """See ``Work.schemas``: what discovery says. The tap may send another one; this one makes sure that the stream
-        has a manifest before the first file of it: files that stand there without one would be taken for its data."""
+    def prepare(self, stream: str, lake: LakeDriver) -> None:
+        """See ``Work.prepare``. Discovery's schema need not be what the tap will say."""
         entry = catalog_from_wire(self._catalog, source=self._tap.source).entries[stream]
-        return (Schema(entry.emitted_name, dict(entry.schema), tuple(entry.key_properties)),)
+        lake.expect(Schema(entry.emitted_name, dict(entry.schema), tuple(entry.key_properties)))
 
     def begin(self, stream: str) -> bool:
         """See ``Work.begin``."""

@@ -16,7 +16,7 @@ from burler.lake.manifest import WrittenFile
 from burler.lake.store import open_store
 from burler.lake.writer import PartWriter
 from burler.settings import Settings
-from burler.singer.messages import Message
+from burler.singer.messages import Message, Schema
 from burler.sinks import Sink, compression_of, roll_of
 
 FAILED = "burler-task-failed: "
@@ -40,10 +40,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What comes back from a task: how it ended, and the files that are durable and in no manifest yet."""
+    """What comes back from a task: how it ended, and the files that are durable and in no manifest yet.
+
+    ``schemas``: those that the driver can't know before.
+    """
 
     end: Any
     files: tuple[WrittenFile, ...]
+    schemas: tuple[Schema, ...] = ()
 
 
 class Task(Protocol):

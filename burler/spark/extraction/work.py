@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 from burler.appref import AppRef
 from burler.engine.remote import Merge, Part, PartEnd, Planning
+from burler.lake.writer import LakeDriver
 from burler.singer.messages import Message, Schema
 from burler.spark.extraction.tasks import PartTask, Target, Task
 
@@ -35,8 +36,8 @@ class Work(Protocol):
             BurlerError: they can't be found; the other streams go on.
         """
 
-    def schemas(self, stream: str) -> Iterable[Schema]:
-        """The schemas that files of a stream will have, as far as they are known."""
+    def prepare(self, stream: str, lake: LakeDriver) -> None:
+        """Tasks of a stream are to write files: the lake hears which schemas these will have."""
 
     def begin(self, stream: str) -> bool:
         """The tasks of a stream follow. True if the state has changed by that, and must be said."""
@@ -76,9 +77,10 @@ class AppWork:
 
         return [(part, task(part)) for part in parts]
 
-    def schemas(self, stream: str) -> Iterable[Schema]:
-        """See ``Work.schemas``."""
-        return self._planning.schemas(stream)
+    def prepare(self, stream: str, lake: LakeDriver) -> None:
+        """See ``Work.prepare``."""
+        for schema in self._planning.schemas(stream):
+            lake.begin(schema)
 
     def begin(self, stream: str) -> bool:
         """See ``Work.begin``."""

@@ -156,6 +156,24 @@ def test_a_driver_that_was_taken_over_commits_nothing(lake: Any) -> None:
     assert not list(lake.path.rglob("singerlake.lock"))
 
 
+def test_a_schema_that_only_workers_hear_takes_the_place_of_what_was_expected(lake: Any, driver: LakeDriver) -> None:
+    expected = dataclasses.replace(lake.schema(), bookmark_properties=("id",))
+    driver.expect(expected)
+    files = part(lake, 1)
+    assert lake.load().files == (), "there is a manifest, and it names none"
+    driver.commit(files)
+    driver.close()
+    with LakeDriver(lake.store, lake.tap_id) as second:
+        second.expect(expected)
+        waiting = LakeDriver(lake.store, lake.tap_id, locks=LockSettings(timeout_seconds=0))
+        with pytest.raises(LockLost, match="waited 0 s"):
+            waiting.expect(expected)
+    assert (lake.ids(), list(lake.load().versions.values())) == ([1], ["v1"])
+    with LakeDriver(lake.store, lake.tap_id) as third:
+        third.expect(dataclasses.replace(expected, stream="other"))
+    assert list(lake.load("other").versions.values()) == ["v1"], "where the tap says none"
+
+
 def test_two_drivers_of_one_stream_take_turns(lake: Any) -> None:
     first = LakeDriver(lake.store, lake.tap_id)
     first.begin(lake.schema())

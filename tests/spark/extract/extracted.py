@@ -76,7 +76,8 @@ else:
         if not any(one["metadata"].get("selected") for one in entry["metadata"] if not one["breadcrumb"]):
             continue
         begun = state.get(name, {}).get("id", 0)
-        say({"type": "SCHEMA", "stream": name, "schema": entry["schema"], "key_properties": ["id"]})
+        more = {"key_properties": ["id"], "bookmark_properties": ["id"]}  # which discovery does not say
+        say({"type": "SCHEMA", "stream": name, "schema": entry["schema"], **more})
         for number in range(begun, begun + 3):
             say({"type": "RECORD", "stream": name, "record": {"id": number}})
         say({"type": "STATE", "value": {"bookmarks": {name: {"id": begun + 3}}}})

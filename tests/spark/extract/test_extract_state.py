@@ -12,7 +12,7 @@ import pytest
 from extracted import FOREIGN, PARTS, app, rows_of
 
 from burler.errors import LockLost
-from burler.lake import LakeState, StateKeeper, open_store
+from burler.lake import LakeState, StateKeeper, load, open_store
 from burler.singer import merge_states
 from burler.spark import extract
 from support.cli import Ended, burler
@@ -182,5 +182,7 @@ def test_a_command_goes_on_too_and_its_config_is_not_compared(spark: Any, tmp_pa
     state = json.loads((lake / "raw/any/state.json").read_text())
     assert state["value"] == {"bookmarks": {"one": {"id": 6}, "two": {"id": 6}}} and state["config"] is None
     assert ids("--full-refresh=one")[6:] == [0, 1, 2]
+    (version,) = load(open_store(str(lake)), "any", "one").schema_lines.values()
+    assert json.loads(version)["bookmark_properties"] == ["id"], "what the tap said, not what discovery had said"
     assert len(rows_of(lake, "any", "two")) == 9
     assert burler(*given, "--full-refresh=noe").code == 2
