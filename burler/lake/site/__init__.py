@@ -2,11 +2,9 @@
 
 What to open for what:
 
-    build, folder       the whole, with the search's index; the folder it goes into
-    facts               what is known of taps and streams, and some of their records
-    fields              fields of a schema; what a schema version changed
-    plots               how much there is, and when it came; bars over time
-    pages, templates/   HTML; names of pages
+    build               the whole, stream by stream, and the folder it goes into
+    facts               what is known of taps and streams: fields, versions and their changes, amounts, some records
+    pages, templates/   HTML: names of pages, plots, the search's index
 
 The pages need no server and no network. All that comes from the lake (names, descriptions, samples) is escaped by the
 templates, and no page name is taken from it unchanged.

@@ -1,17 +1,26 @@
-"""From a lake to the pages of a site: one stream after the other, so that a big lake needs little memory."""
+"""From a lake to a site in a folder: one stream after the other, so that a big lake needs little memory.
+
+All new pages are made beside the old ones, then take their places, then old ones go. A file in the folder says which
+files are burler's. What is not is never touched, and a folder without that file must be empty.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
+import re
+import secrets
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from burler.errors import UsageError
+from burler.errors import StorageError, UsageError
 from burler.lake import catalogue, layout
+from burler.lake.care.taps import notes_of
 from burler.lake.lake import Lake
 from burler.lake.site.facts import (
     Entry,
@@ -19,22 +28,22 @@ from burler.lake.site.facts import (
     Problems,
     StreamFacts,
     StreamLine,
+    Tally,
     TapFacts,
     Version,
     read_stream,
     stream_of_catalogue,
-    tap_of_notes,
 )
-from burler.lake.site.folder import SiteFolder, site_folder
-from burler.lake.site.pages import STATIC, Pages, anchor, page_name
-from burler.lake.site.plots import Tally, plots_of, series_of
+from burler.lake.site.pages import STATIC, Index, Pages, page_name, plots_of, series_of
+from burler.localfile import FileLock, remove_leftovers, replace_file
 from burler.storage.base import Store
-from burler.words import cut
+from burler.words import some
 
-MOST_FIELDS = 300_000
-_SHORT = 90
 MOST_VERSIONS = 50
 """Versions that get a page of their own, and whose changes are told; the newest ones."""
+MARKER = ".burler-lake-site.json"
+_NEW = ".burler-lake-site-new-"
+_PATH = re.compile(r"(?:[a-z0-9_-]+/)*[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +87,8 @@ def build_site(
         raise UsageError(f"{out} lies among the data of the lake. Give lake docs a folder outside of {raw}.")
     heading = title or url.rstrip("/").rpartition("/")[2] or "lake"
     pages = Pages(lake_title=heading, now=now.astimezone(dt.UTC), lake_url=url, with_samples=samples)
-    with site_folder(out) as folder:
-        site = _Site(Lake(store), url, folder, pages, samples, on_progress)
+    with SiteFolder.at(out) as folder:
+        site = _Site(Lake(store), url, folder, pages, samples, on_progress, Problems(store))
         taps = [site.write_tap(tap) for tap in site.taps()]
         site.write_front(taps)
         files = folder.publish()
@@ -87,26 +96,18 @@ def build_site(
     return Built(out / "index.html", len(taps), sum(len(tap.streams) for tap in taps), files, problems)
 
 
+@dataclass(slots=True)
 class _Site:
     """A site on its way into its folder."""
 
-    def __init__(
-        self,
-        lake: Lake,
-        url: str,
-        folder: SiteFolder,
-        pages: Pages,
-        samples: int,
-        on_progress: Callable[[str], object] | None,
-    ) -> None:
-        self._lake = lake
-        self._url = url
-        self._folder = folder
-        self._pages = pages
-        self._samples = samples
-        self._on_progress = on_progress
-        self._index = Index()
-        self.problems = Problems(lake.store)
+    _lake: Lake
+    _url: str
+    _folder: SiteFolder
+    _pages: Pages
+    _samples: int
+    _on_progress: Callable[[str], object] | None
+    problems: Problems
+    _index: Index = field(default_factory=Index)
 
     def taps(self) -> Iterator[TapFacts]:
         """Taps that have a folder, and those that ``singerlake.json`` names, by their folders."""
@@ -119,11 +120,11 @@ class _Site:
         for folder, tap_id in sorted(named.items()):
             name = folder if tap_id in taken else tap_id
             taken.add(name)
-            yield tap_of_notes(name, folder, page_name(name), notes.get(name))
+            yield TapFacts(name, folder, page_name(name), notes_of(name, notes.get(name)))
 
     def write_tap(self, tap: TapFacts) -> TapFacts:
         """All pages of a tap; the tap with its streams."""
-        self._index.add_tap(tap.tap_id, tap.page, tap.description)
+        self._index.add_tap(tap.tap_id, tap.page, tap.notes.description or "")
         before = len(self.problems.found)
         entries: dict[str, Entry] = {}
         with self.problems.at(tap.tap_id):
@@ -164,7 +165,7 @@ class _Site:
             facts=facts,
             page=page,
             versions=shown[::-1],
-            command=_command(self._url, tap.tap_id, facts.stream),
+            command=shlex.join(["burler", "lake", "read", self._url, "--tap", tap.tap_id, "--stream", facts.stream]),
         )
         for version in shown:
             self._write_version(tap, facts, version, page)
@@ -173,9 +174,9 @@ class _Site:
             StreamLine(
                 stream=facts.stream,
                 page=page,
-                description=view.fields.description if view else "",
+                description=view.description if view else "",
                 tally=replace(facts.tally, spans={}),
-                fields=len(view.fields.fields) if view else 0,
+                fields=len(view.fields) if view else 0,
                 versions=len(facts.versions),
                 source=facts.source,
                 broken=bool(facts.problems),
@@ -224,47 +225,141 @@ def _name(entry: Entry) -> str:
     return name if isinstance(name, str) and layout.folder_of(name) else ""
 
 
-def _command(url: str, tap_id: str, stream: str) -> str:
-    """What to type to read the stream back."""
-    return f"burler lake read {shlex.quote(url)} --tap {shlex.quote(tap_id)} --stream {shlex.quote(stream)}"
+# ---- the folder ------------------------------------------------------------------------------------------------------
 
 
-class Index:
-    """Taps, streams and fields. A field's name and description stand there once, with all streams that have them."""
+class SiteFolder:
+    """Pages on their way into a folder; nothing of it is seen before ``publish``."""
 
-    def __init__(self) -> None:
-        self._taps: list[tuple[str, str, str]] = []
-        self._streams: list[tuple[int, str, str, str]] = []
-        self._fields: dict[tuple[str, str], list[int]] = {}
-        self._count = 0
-        self.left_out = 0
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._staged: dict[str, None] = {}
+        self._new = out / f"{_NEW}{secrets.token_hex(6)}"
 
-    def add_tap(self, tap_id: str, page: str, description: str) -> None:
-        """``page`` is the tap's folder."""
-        self._taps.append((tap_id, page, cut(description, _SHORT)))
+    @classmethod
+    @contextlib.contextmanager
+    def at(cls, out: Path) -> Iterator[SiteFolder]:
+        """A folder to make a site in: a new one, an empty one, or one that holds a site of burler's.
 
-    def add_stream(self, facts: StreamFacts, page: str) -> None:
-        """A stream of the tap that was added last. ``page`` is its file's name, without ending."""
-        view = facts.view
-        number = len(self._streams)
-        description = view.fields.description if view else ""
-        self._streams.append((len(self._taps) - 1, facts.stream, page, cut(description, _SHORT)))
-        for one in view.fields.fields if view else ():
-            if self._count == MOST_FIELDS:
-                self.left_out += 1
-                continue
-            self._count += 1
-            self._fields.setdefault((one.path, cut(one.description, _SHORT)), []).append(number)
+        Raises:
+            UsageError: it is no folder, holds something else, or another process writes a site there.
+            StorageError: it can't be made or written.
+        """
+        try:
+            names = sorted(item.name for item in out.iterdir())
+        except FileNotFoundError:
+            names = []
+        except OSError as error:
+            raise UsageError(f"{out} can't be used: {error.strerror}. Give lake docs a folder for the site.") from None
+        if MARKER in names:
+            _listed(out)
+        elif names:
+            held = some(names, 3)
+            raise UsageError(
+                f"{out} holds things that are no site of burler's ({held}). Give a new or an empty folder."
+            )
+        folder = cls(out)
+        with folder._told(""):
+            out.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(out, needed=False)
+        if not lock.taken:
+            raise UsageError(f"{out}: another lake docs is writing there. Wait for it, or give another folder.")
+        with lock:
+            try:
+                with folder._told(MARKER):  # what a killed run has left goes
+                    remove_leftovers(out / MARKER)
+                    for item in out.glob(f"{_NEW}*"):
+                        shutil.rmtree(item)
+                    if MARKER not in names:
+                        folder._mark({})
+                    folder._new.mkdir()
+                yield folder
+            finally:
+                shutil.rmtree(folder._new, ignore_errors=True)
 
-    def script(self) -> bytes:
-        """``window.BURLER_LAKE = {...};`` in ASCII."""
-        document = {
-            "taps": self._taps,
-            "streams": self._streams,
-            "fields": [
-                [path, streams, description, "" if anchor(path) == f"f-{path}" else anchor(path)]
-                for (path, description), streams in sorted(self._fields.items())
-            ],
-            "leftOut": self.left_out,
-        }
-        return f"window.BURLER_LAKE = {json.dumps(document, separators=(',', ':'))};\n".encode("ascii")
+    def write(self, path: str, content: bytes) -> None:
+        """Make a page. ``path`` is relative, of small letters, digits, ``_``, ``-`` and single dots.
+
+        Raises:
+            StorageError: the disk is full, or the like.
+        """
+        if not _PATH.match(path) or path in self._staged:
+            raise AssertionError(f"{path!r} is no path for a page, or was written before")
+        target = self._new / path
+        with self._told(path):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        self._staged[path] = None
+
+    def publish(self) -> int:
+        """Put all pages in their places and remove those of the last time that are no more; how many files there are.
+
+        Raises:
+            UsageError: a file that is not burler's stands where a page belongs. Nothing is changed then.
+            StorageError: the disk is full, or the like.
+        """
+        old = _listed(self._out)
+        for path in self._staged:
+            self._check_place(path, ours=path in old)
+        with self._told(MARKER):
+            self._mark({**dict.fromkeys(old), **self._staged})  # killed from here on: the next time knows them all
+        # The front page comes last: what it links to is there by then.
+        for path in sorted(self._staged, key=lambda path: (path == "index.html", path)):
+            with self._told(path):
+                target = self._out / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (self._new / path).replace(target)
+        for path in old:
+            if path not in self._staged:
+                self._remove(path)
+        with self._told(MARKER):
+            self._mark(self._staged)
+        return len(self._staged)
+
+    def _check_place(self, path: str, *, ours: bool) -> None:
+        here = self._out
+        for part in path.split("/"):
+            here = here / part
+            is_page = here == self._out / path
+            if here.is_symlink() or (here.exists() and not (ours if is_page else here.is_dir())):
+                raise UsageError(
+                    f"{here} is not burler's, and a page belongs there. Move it away, or give lake docs another folder."
+                )
+            if is_page and here.is_dir():
+                raise UsageError(f"{here} is a folder, and a page belongs there. Move it away.")
+
+    def _remove(self, path: str) -> None:
+        """An old page, and the folders that are empty after it. A link on the way is not followed."""
+        parents = list((self._out / path).parents)[: path.count("/")]
+        if any(parent.is_symlink() for parent in parents):
+            return
+        with contextlib.suppress(OSError):
+            (self._out / path).unlink()
+            for parent in parents:
+                parent.rmdir()
+
+    def _mark(self, files: Iterable[str]) -> None:
+        text = json.dumps({"format": 1, "made by": "burler lake docs", "files": sorted(files)}, indent=1) + "\n"
+        replace_file(self._out / MARKER, text.encode())
+
+    @contextlib.contextmanager
+    def _told(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(f"{self._out / path} can't be written: {error.strerror}.") from None
+
+
+def _listed(out: Path) -> dict[str, None]:
+    """The files that are ours, by the folder's own list; nothing outside of it, whatever the list says."""
+    try:
+        document = json.loads((out / MARKER).read_text(encoding="utf-8"))
+        files = document["files"]
+        if document["format"] != 1 or not all(isinstance(path, str) and _PATH.match(path) for path in files):
+            raise ValueError
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UsageError(
+            f"{out / MARKER} is not as burler writes it: nobody knows which files are the site's. "
+            "Remove the site's files, or give lake docs another folder."
+        ) from None
+    return dict.fromkeys(files)

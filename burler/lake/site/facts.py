@@ -1,4 +1,9 @@
-"""Facts about taps and streams, from manifests, files' first lines, a tap's catalogue: whatever of these there is."""
+"""Facts about taps and streams, from manifests, files' first lines, a tap's catalogue: whatever of these there is. The
+fields of a schema, and what changed from one version to the next, in words; how much there is, and when it came.
+
+A file's rows count evenly over the hours between its first and its last ``time_extracted``: nothing says more of them,
+and a file that was compacted of many spans many days. Times are aware and in UTC.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +11,383 @@ import contextlib
 import datetime as dt
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from decimal import Decimal
+from typing import Any, Literal
 
 import msgspec
 
-from burler import times
-from burler.errors import BurlerError, LakeError
+from burler import schema_tree, times
+from burler.errors import BurlerError, DeclarationError, LakeError
 from burler.lake import layout
+from burler.lake.care.taps import TapNotes
 from burler.lake.datafile import read_lines, schema_message
 from burler.lake.lake import StreamFolder
-from burler.lake.site.fields import Change, View, compare, fields_of
-from burler.lake.site.plots import Tally
 from burler.lake.snapshot import DataFile, Snapshot
+from burler.schema.refs import resolve_refs
+from burler.schema_tree import type_of, types_of, walk
 from burler.singer.messages import Schema
 from burler.storage.base import Store
 from burler.surrogates import decode_veiled, unveil
-from burler.words import cut
+from burler.words import counted, cut
 
 Entry = Mapping[str, Any]
 """A stream in its tap's catalogue."""
 _NEWEST = 20
 _METHODS = ("forced-replication-method", "replication-method")
-_MOST_FIELDS = 100
+_MOST_VALUES = 100
 _MOST_CHARACTERS = 300
+
+
+# ---- how much, and when ----------------------------------------------------------------------------------------------
+
+HOUR = dt.timedelta(hours=1)
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+Amount = tuple[int, int, int]
+"""Rows, bytes, files."""
+Hours = tuple[int, int]
+"""The first and the last hour that a file's rows are of, counted from 1970."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of some files. ``counted`` of them have statistics: ``records`` and ``bytes`` are of these alone."""
+
+    files: int = 0
+    counted: int = 0
+    records: int = 0
+    bytes: int = 0
+    stored: int = 0
+    stored_known: int = 0
+    first: dt.datetime | None = None
+    last: dt.datetime | None = None
+    written: dt.datetime | None = None
+    spans: dict[Hours, Amount] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every file has statistics."""
+        return self.counted == self.files
+
+    @classmethod
+    def of(cls, file: DataFile) -> Tally:
+        """One file: by its statistics, else by its name alone."""
+        ends = sorted(filter(None, map(times.lenient_moment, file.span or ())))
+        one = cls(files=1, first=ends[0] if ends else None, last=ends[-1] if ends else None)
+        if file.stats is not None:
+            one.counted = 1
+            one.records, one.bytes = file.stats.records, file.stats.bytes
+            one.written = times.lenient_moment(file.stats.written)
+            if file.stats.stored_bytes is not None:
+                one.stored, one.stored_known = file.stats.stored_bytes, 1
+        if ends:
+            one.spans[hour_of(ends[0]), hour_of(ends[-1])] = (one.records, one.bytes, 1)
+        return one
+
+    def merge(self, other: Tally) -> None:
+        """Count in what another one has counted."""
+        for name in ("files", "counted", "records", "bytes", "stored", "stored_known"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.first = min(filter(None, (self.first, other.first)), default=None)
+        self.last = max(filter(None, (self.last, other.last)), default=None)
+        self.written = max(filter(None, (self.written, other.written)), default=None)
+        for hours, amount in other.spans.items():
+            self.spans[hours] = add(self.spans.get(hours, (0, 0, 0)), amount)
+
+
+def add(one: Amount, two: Amount) -> Amount:
+    """Two amounts together."""
+    return one[0] + two[0], one[1] + two[1], one[2] + two[2]
+
+
+def hour_of(at: dt.datetime) -> int:
+    """Its number, counted from 1970."""
+    return int((at - EPOCH) // HOUR)
+
+
+# ---- fields ----------------------------------------------------------------------------------------------------------
+
+MOST_FIELDS = 5000
+MOST_LEVELS = 30
+_SHORT = 120  # characters of a value in a limit
+_MANY = 12  # values of an enum that are named
+_LIMITS = {
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "multipleOf": "a multiple of {}",
+    "pattern": "matches {}",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "contentEncoding": "encoded as {}",
+    "default": "default {}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field. ``path`` is dotted, with ``[]`` for the items of an array (``tags[].name``); a name that holds such
+    signs itself stands in quotes. ``parent`` is the path of the field it lies in, empty at the top. ``nullable`` is
+    None where the schema allows anything.
+    """
+
+    path: str
+    name: str
+    parent: str
+    depth: int
+    type: str
+    nullable: bool | None
+    required: bool
+    description: str
+    limits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One schema version as pages show it: its fields in its order, what had to be left out, in words (empty: nothing),
+    keys and bookmark fields."""
+
+    fields: tuple[Field, ...]
+    left_out: str
+    description: str
+    keys: tuple[str, ...]
+    bookmarks: tuple[str, ...]
+
+
+def view_of(schema: Mapping[str, Any], keys: Iterable[str], bookmarks: Iterable[str] | None) -> View:
+    """A schema as pages show it. References are resolved; those that can't be are said in ``left_out``."""
+    notes = []
+    root: Any = schema
+    if any(isinstance(node, Mapping) and ("$ref" in node or "allOf" in node) for _, node in walk(schema)):
+        try:
+            root = resolve_refs(schema, source="the schema")
+        except (DeclarationError, RecursionError) as error:
+            notes.append(f"References could not be resolved: {error}")
+    found = list(itertools.islice(_below(root, parent="", path="", depth=0), MOST_FIELDS + 1))
+    if len(found) > MOST_FIELDS:
+        found.pop()
+        notes.append(f"Only the first {MOST_FIELDS:,} fields are shown.")
+    if any(field.depth == MOST_LEVELS - 1 for field in found):
+        notes.append(f"Fields deeper than {MOST_LEVELS} levels are left out.")
+    return View(tuple(found), " ".join(notes), _description(root), tuple(keys), tuple(bookmarks or ()))
+
+
+def _below(node: Any, *, parent: str, path: str, depth: int) -> Iterator[Field]:
+    """The fields inside of a node; ``path`` is where they are counted from, with ``[]`` where it is an array."""
+    if depth >= MOST_LEVELS:
+        return
+    required = {quoted(name) for part in _parts(node) for name in _listed(part, "required") if isinstance(name, str)}
+    for name, child in _children(node):
+        here = f"{path}.{name}" if path else name
+        yield Field(
+            path=here,
+            name=name,
+            parent=parent,
+            depth=depth,
+            type=type_words(child),
+            nullable=_nullable(child),
+            required=name in required,
+            description=_description(child),
+            limits=tuple(dict.fromkeys(text for part in _parts(child) for text in _limits(part))),
+        )
+        inner, brackets = child, ""
+        while (items := _items(inner)) is not None and len(brackets) < 2 * MOST_LEVELS:
+            inner, brackets = items, brackets + "[]"
+        yield from _below(inner, parent=here, path=here + brackets, depth=depth + 1)
+
+
+def _listed(node: Mapping[str, Any], key: str) -> list[Any]:
+    return node[key] if isinstance(node.get(key), list) else []
+
+
+def _children(node: Any) -> Iterator[tuple[str, Any]]:
+    """Named fields, then rules for names that are not known beforehand."""
+    seen: dict[str, Any] = {}
+    for part in _parts(node):
+        for way, child in schema_tree.parts(part):
+            match way:
+                case "properties", name:
+                    seen.setdefault(quoted(name), child)
+                case "patternProperties", pattern:
+                    seen.setdefault(f"/{pattern}/", child)
+                case ("additionalProperties",) if isinstance(child, Mapping) and child:
+                    seen.setdefault("*", child)
+    yield from seen.items()
+
+
+def _parts(node: Any) -> Iterator[Mapping[str, Any]]:
+    """The node itself, and the schemas of which a value has to fit one."""
+    if not isinstance(node, Mapping):
+        return
+    yield node
+    for branch in (*_listed(node, "anyOf"), *_listed(node, "oneOf")):
+        if isinstance(branch, Mapping):
+            yield branch
+
+
+def _items(node: Any) -> Any:
+    """The schema of an array's items, if there is one for all."""
+    return next((part["items"] for part in _parts(node) if isinstance(part.get("items"), Mapping)), None)
+
+
+def quoted(name: str) -> str:
+    """A field's name as it stands in a path: in quotes where it would be misread."""
+    return json.dumps(name, ensure_ascii=False) if not name or set(name) & set('.[]*/" \t\n') else name
+
+
+def type_words(node: Any, depth: int = 0) -> str:
+    """``string (date-time)``, ``array of integer``, ``integer or string``, ``any``."""
+    if node is False:
+        return "nothing"
+    if not isinstance(node, Mapping) or depth > MOST_LEVELS:
+        return "any"
+    words = [_one_type(node, kind, depth) for kind in types_of(node) if kind != "null"]
+    if not words:
+        words = [type_words(part, depth + 1) for part in list(_parts(node))[1:] if types_of(part) != ("null",)]
+        if not words and "properties" in node:
+            words = ["object"]
+        if not words and _values(node):
+            words = [type_of(value) for value in _values(node) if value is not None]
+    if not words:
+        return "null" if "null" in types_of(node) else "any"
+    return " or ".join(dict.fromkeys(words))
+
+
+def _values(node: Mapping[str, Any]) -> list[Any]:
+    return [node["const"]] if "const" in node else _listed(node, "enum")
+
+
+def _one_type(node: Mapping[str, Any], kind: str, depth: int) -> str:
+    if kind == "array":
+        items = node.get("items")
+        if isinstance(items, list | tuple):
+            return "array of fixed length"
+        return "array" if not isinstance(items, Mapping) or not items else f"array of {type_words(items, depth + 1)}"
+    if kind in ("string", "number", "integer") and isinstance(node.get("format"), str):
+        return f"{kind} ({cut(node['format'], _SHORT)})"
+    return cut(kind, _SHORT)
+
+
+def _nullable(node: Any) -> bool | None:
+    if not isinstance(node, Mapping):
+        return None
+    types = {kind for part in _parts(node) for kind in types_of(part)}
+    if types:
+        return "null" in types
+    return None in _values(node) if _values(node) else None
+
+
+def _description(node: Any) -> str:
+    """What is said about a field: its description, else its title, else what a branch says."""
+    for key in ("description", "title"):
+        for part in _parts(node):
+            if isinstance(part.get(key), str) and part[key].strip():
+                return str(part[key]).strip()
+    return ""
+
+
+def _limits(node: Mapping[str, Any]) -> Iterator[str]:
+    if values := _values(node):
+        named = ", ".join(_shown(value) for value in values[:_MANY])
+        more = f" and {len(values) - _MANY:,} more" if len(values) > _MANY else ""
+        yield f"always {named}" if "const" in node else f"one of {named}{more}"
+    for key, words in _LIMITS.items():
+        if key in node and node[key] is not None:
+            yield words.format(_shown(node[key]))
+    for key, words in (("exclusiveMinimum", "more than"), ("exclusiveMaximum", "less than")):
+        value = node.get(key)
+        if value is True:  # draft 4: a word beside minimum
+            yield f"{words} its limit, not equal"
+        elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+            yield f"{words} {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str | Decimal):
+        return cut(str(value), _SHORT)
+    try:
+        return cut(json.dumps(value, ensure_ascii=False, default=float), _SHORT)
+    except RecursionError:
+        return "a value too deep to show"
+
+
+Kind = Literal["added", "removed", "changed"]
+_SHORT_CHANGE = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference. ``path`` is a field, or empty for what concerns the stream itself; ``what`` says it in words."""
+
+    kind: Kind
+    path: str
+    what: str
+
+
+def compare(old: View, new: View) -> tuple[Change, ...]:
+    """All differences: those of the stream first, then fields added, removed and changed, each in schema order."""
+    before = {field.path: field for field in old.fields}
+    after = {field.path: field for field in new.fields}
+    return (
+        *_of_stream(old, new),
+        *_only_in("added", after, before),
+        *_only_in("removed", before, after),
+        *(
+            Change("changed", path, "; ".join(said))
+            for path, field in after.items()
+            if path in before and (said := list(_differences(before[path], field)))
+        ),
+    )
+
+
+def _of_stream(old: View, new: View) -> Iterator[Change]:
+    for words, before, after in (("keys", old.keys, new.keys), ("bookmark fields", old.bookmarks, new.bookmarks)):
+        if before != after:
+            yield Change("changed", "", f"{words}: was {', '.join(before) or 'none'}, now {', '.join(after) or 'none'}")
+    if old.description != new.description:
+        yield Change("changed", "", _text("description", old.description, new.description))
+
+
+def _only_in(kind: Kind, here: dict[str, Field], there: dict[str, Field]) -> Iterator[Change]:
+    """Fields of one side alone. What lies inside such a field is counted, not listed."""
+    inside: dict[str, int] = {}
+    tops: dict[str, str] = {}
+    for path, one in here.items():  # parents come before their fields
+        if path not in there:
+            tops[path] = tops.get(one.parent, path)
+            inside[tops[path]] = inside.get(tops[path], -1) + 1
+    for path, count in inside.items():
+        words = [here[path].type]
+        if here[path].nullable:
+            words.append("may be null")
+        if count:
+            words.append(f"with {counted(count, 'field')} inside")
+        yield Change(kind, path, ", ".join(words))
+
+
+def _differences(old: Field, new: Field) -> Iterator[str]:
+    if old.type != new.type:
+        yield f"type: was {old.type}, now {new.type}"
+    if bool(old.nullable) != bool(new.nullable):
+        yield "may be null now" if new.nullable else "may not be null any more"
+    if old.required != new.required:
+        yield "always there now" if new.required else "may be missing now"
+    if old.limits != new.limits:
+        was, now = (cut("; ".join(one.limits), _SHORT_CHANGE) or "none" for one in (old, new))
+        yield f"limits: was {was}, now {now}"
+    if old.description != new.description:
+        yield _text("description", old.description, new.description)
+
+
+def _text(what: str, old: str, new: str) -> str:
+    if not old:
+        return f"{what} is new: “{cut(new, _SHORT_CHANGE)}”"
+    return f"{what}: was “{cut(old, _SHORT_CHANGE)}”, now {f'“{cut(new, _SHORT_CHANGE)}”' if new else 'none'}"
+
+
+# ---- streams ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +414,6 @@ class Problems:
             yield
         except BurlerError as error:
             self.found.append(Problem(where, str(error).replace(self._root, "")))
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """How the last run of a tap went, as its writer has said (``singerlake.json``). All may be empty."""
-
-    state: str = ""
-    started: dt.datetime | None = None
-    ended: dt.datetime | None = None
-    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,31 +479,10 @@ class TapFacts:
     tap_id: str
     folder: str
     page: str
-    owner: str = ""
-    description: str = ""
-    documentation: str = ""
-    status: Status | None = None
+    notes: TapNotes
     streams: list[StreamLine] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     problems: list[Problem] = field(default_factory=list)
-
-
-def tap_of_notes(tap_id: str, folder: str, page: str, notes: Any) -> TapFacts:
-    """A tap as ``singerlake.json`` describes it, with whatever stands there."""
-    notes = notes if isinstance(notes, dict) else {}
-    owner, description, documentation = (str(notes.get(key) or "") for key in ("owner", "description", "documentation"))
-    value = notes.get("status")
-    if isinstance(value, str):
-        value = {"state": value}
-    status = None
-    if isinstance(value, dict) and value.get("state"):
-        status = Status(
-            state=str(value["state"]),
-            started=times.lenient_moment(value.get("started")),
-            ended=times.lenient_moment(value.get("ended")),
-            link=str(value.get("link") or ""),
-        )
-    return TapFacts(tap_id, folder, page, owner, description, documentation, status)
 
 
 def read_stream(place: StreamFolder, entry: Entry, problems: Problems, *, samples: int = 0) -> StreamFacts | None:
@@ -217,7 +543,7 @@ def _versions(place: StreamFolder, snapshot: Snapshot, entry: Entry, problems: P
         view = None
         with problems.at(place.title):
             schema = _as_catalogued(schema_message(place.store, snapshot, digest), entry)
-            view = View(fields_of(schema.schema), schema.key_properties, schema.bookmark_properties or ())
+            view = view_of(schema.schema, schema.key_properties, schema.bookmark_properties)
         found.append(
             Version(
                 number=number,
@@ -248,7 +574,7 @@ def _catalogue_view(entry: Entry) -> View | None:
         return None
     root = _root_metadata(entry)
     keys = entry.get("key_properties") or root.get("table-key-properties")
-    return View(fields_of(schema), _texts(keys), _texts(root.get("valid-replication-keys")))
+    return view_of(schema, _texts(keys), _texts(root.get("valid-replication-keys")))
 
 
 def _root_metadata(entry: Entry) -> Mapping[str, Any]:
@@ -306,9 +632,9 @@ def _sample(line: bytes, path: str) -> Sample | None:
         raise LakeError(f"{path}: a line is no message: {error}. Look at the file with: zcat FILE | head") from None
     if message.type != "RECORD" or message.record is None:
         return None
-    some = itertools.islice(message.record.items(), _MOST_FIELDS)
+    some = itertools.islice(message.record.items(), _MOST_VALUES)
     values = tuple((unveil(name.encode()).decode(), _value_text(unveil(bytes(value)))) for name, value in some)
-    return Sample(values, max(0, len(message.record) - _MOST_FIELDS), message.time_extracted or "")
+    return Sample(values, max(0, len(message.record) - _MOST_VALUES), message.time_extracted or "")
 
 
 def _value_text(raw: bytes) -> str:
