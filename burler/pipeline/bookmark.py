@@ -35,7 +35,7 @@ from burler.singer.bookmark_values import (
 
 logger = logging.getLogger(__name__)
 _UNSET: Any = msgspec.UNSET
-_WORTH_IT = 8  # values in a page, from which on it is quicker to look at them together
+_WORTH_IT = 3  # values in a page, from which on it is quicker to look at them together
 
 
 class Mark(NamedTuple):
@@ -252,10 +252,8 @@ class BookmarkTracker:
             return
         ranks, known = self._ranks(present, types)
         self._check_signpost(present[0])
-        if self._sorted:
-            first = Mark(present[0], ranks[0]) if known else self._kinds.mark(present[0])
-            if self._last.over(first) or ranks != sorted(ranks):
-                self._order_broke(present)
+        if self._sorted and (self._falls(present[0], ranks[0] if known else None) or ranks != sorted(ranks)):
+            self._order_broke(present)
         given = _given(values, present)
         top = self._mark(ranks[-1] if self._sorted else max(ranks), ranks, present, given)
         self._count(ranks, types, top, known=known)
@@ -264,6 +262,12 @@ class BookmarkTracker:
         self._greatest = self._greatest.raised(top)
         if self._sorted:
             self._last = self._last.raised(top)
+
+    def _falls(self, value: Any, rank: Any) -> bool:
+        """Whether the first value of a page is smaller than the last one before it."""
+        if self._last.rank is None:
+            return False
+        return self._last.over(Mark(value, rank) if rank is not None else self._kinds.mark(value))
 
     def _ranks(self, present: list[Any], types: set[type]) -> tuple[list[Any], bool]:
         """What the values of a page are ordered by among themselves, and whether that holds for those of other pages,

@@ -42,7 +42,6 @@ from burler.verify.requests_watch import RequestWatch
 from burler.verify.subject import RunEnd
 from burler.verify.subject_program import ProgramSubject
 
-_OBJECTS = 20_000
 _FLIPS = 10
 
 
@@ -101,7 +100,7 @@ class AppSubject:
         session.wrap_client = watcher.client
         sink = CheckSink(check, stop, stopper)
         try:
-            with calm_collector(_OBJECTS), noting_order(self._app.tap, watcher.order):
+            with calm_collector(), noting_order(self._app.tap, watcher.order):
                 result = run_session(
                     session,
                     settings,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
 import msgspec
 import pytest
-from parts import FIELDS, given, numbers, partitioned, row
+from parts import FIELDS, given, key_of, numbers, partitioned, row
 
 import burler
-from burler.errors import PartialError, StreamError
+from burler.errors import BurlerError, PartialError, StreamError
 from burler.testing import run_tap
 
 # ---- what a function gets -------------------------------------------------------------------------
@@ -342,6 +343,24 @@ def test_one_dict_that_comes_twice_in_a_small_partition_ends_it():
     error = run.result.errors["rows"]
     assert isinstance(error, PartialError)
     assert ["one and the same dict more than once" in str(one.error) for one in error.failures] == [True]
+
+
+def test_rows_behind_a_bad_one_of_a_small_partition_stay_behind_although_its_function_goes_on():
+    def rows(partition, stream):
+        one = row(partition["account"], 1)
+        if partition["account"] in ("p07", "p21"):
+            yield {**one, "text": 5.5}
+            with contextlib.suppress(BurlerError):
+                stream.save_bookmark()  # writes that row, and says what is wrong with it
+        yield one
+
+    run = run_tap(partitioned(MANY, rows))
+    good = [name for name in MANY if name not in ("p07", "p21")]
+    assert run.records("rows") == [row(name, 1) for name in good]
+    assert [one.where for one in run.result.errors["rows"].failures] == [
+        f"partition {key_of(name)}" for name in ("p07", "p21")
+    ]
+    assert run.states[-1]["bookmarks"]["rows"]["partitions"] == {key_of(name): {"id": 1} for name in good}
 
 
 @pytest.mark.parametrize("workers", [1, 3])

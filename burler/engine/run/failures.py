@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -28,10 +28,12 @@ class Failures:
     Args:
         most: parts of a stream that may fail before it ends (``max_failures``).
         stop: of the stream; what ends it says so here.
-        open_tasks: whose rows may be out; whoever drives them keeps the list.
+        open_tasks: whose rows may be out; whoever drives them keeps them.
     """
 
-    def __init__(self, family: Family, *, most: int, events: Events, stop: StopToken, open_tasks: list[Task]) -> None:
+    def __init__(
+        self, family: Family, *, most: int, events: Events, stop: StopToken, open_tasks: Collection[Task]
+    ) -> None:
         self._family, self._most, self._events, self._open_tasks = family, most, events, open_tasks
         self._stop = stop
         self.closed: set[str] = set()

@@ -120,7 +120,7 @@ class Job:
             for writer in self.writers.values():
                 writer.versions.keep()  # its rows belong to the table as it stands
         self.outboxes: list[Giving] = []
-        self.open_tasks: list[Task] = []
+        self.open_tasks: dict[Task, None] = {}  # whose rows may be out, in the order in which they began
         self.failures = Failures(
             self.family, most=settings.max_failures, events=run.events, stop=stop, open_tasks=self.open_tasks
         )
@@ -306,15 +306,15 @@ class Job:
             self.run.ledger.add(self._out[1] - size)
 
     def task_began(self, task: Task) -> None:
-        """Rows of a task follow."""
-        self.last = task
+        """Rows of a task follow; it may be known."""
         if task not in self.open_tasks:
-            self.open_tasks.append(task)
+            self.last = task
+            self.open_tasks[task] = None
             self.failures.misses(task)
 
     def task_ended(self, task: Task) -> None:
         """A task has come to its end, or to an error."""
-        self.open_tasks.remove(task)
+        del self.open_tasks[task]
         self._ended_tasks += 1
         self._count(task)
         for name, writer in self.writers.items():

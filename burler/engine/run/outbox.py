@@ -105,8 +105,7 @@ class Outbox:
     def take_whole(self, task: Task, states: Snapshot) -> bool:
         """The task's functions have come to their end: it has, once what they have given is written. Whether that may
         wait for what follows."""
-        if task not in self.job.open_tasks:
-            self.job.task_began(task)
+        self.job.task_began(task)
         given, root = self.buffer.take(), self.job.name
         rows = given.get(root, [])
         shares = self.job.shares_pages and given.keys() <= {root} and set(map(type, rows)) <= {dict}
@@ -148,7 +147,7 @@ class Outbox:
         while self._whole and self.stop.reason < Reason.LEFT_BEHIND:
             self._write_whole()
         task = self.task
-        if task is not None and task not in self.job.open_tasks:
+        if task is not None:
             self.job.task_began(task)
         given = self.buffer.take()
         if given and task is not None:

@@ -153,7 +153,7 @@ def _make_client(session: Session, plan: Plan) -> None:
 
 
 @contextmanager
-def calm_collector(objects: int) -> Iterator[None]:
+def calm_collector(objects: int = 20_000) -> Iterator[None]:
     """While rows go by: what was loaded is left alone by Python's garbage collector, and it comes less often, after so
     many new ``objects``.
 
