@@ -461,23 +461,17 @@ def open_sink(
     from burler.lake.writer import LakeWriter
 
     states = with_touched(stdout, settings, state)
-
-    def keep(message: State) -> None:
-        if keeper is not None:
-            keeper.save(message.whole)
-        states.write(message)
-
     writer = LakeWriter(
         open_store(rest, options=settings.lake_options) if keeper is None else keeper.state.store,
         tap_id,
-        emit_state=keep,
-        writer_id=None if keeper is None else keeper.writer_id,
+        emit_state=states.write,
         settings=roll_of(settings),
         compression=compression_of(settings),
         encoding=settings.lake_encoding,
         locks=LockSettings(settings.lock_ttl_seconds, settings.lock_timeout_seconds),
         tail=settings.tail,
         should_stop=should_stop,
+        keeper=keeper,
     )
     return LakeSink(writer, states, keeper)
 

@@ -61,9 +61,9 @@ INSIDE = {
     "lake": (
         "*",
         "locks lake",
-        "catalogue",
+        "catalogue state",
         "committer rolling",
-        "writer state reading",
+        "writer reading",
         "replay",
         "care",
         "site",

@@ -237,17 +237,11 @@ def _writer(
     from burler.lake.state import LakeState, StateKeeper
     from burler.lake.writer import LakeWriter
 
-    keeper = StateKeeper(LakeState(store, tap_id))
-
-    def keep(message: State) -> None:
-        keeper.save(message.value)
-        emit(message)
-
     return LakeWriter(
         store,
         tap_id,
-        emit_state=keep,
-        writer_id=keeper.writer_id,
+        emit_state=emit,
+        keeper=StateKeeper(LakeState(store, tap_id)),
         should_stop=lambda: stopper.requested,
         **wanted,
     )

@@ -6,7 +6,8 @@ is paused or killed between two of them:
 1. **Lock** (``take``, ``burler.lake.locks``): writers take turns. Where another one has the lock, what is open is
    committed first, all other locks are given back, and only then is it waited for (``wait``): so two writers never wait
    for each other.
-2. **Claim** (``take``, ``burler.lake.manifest``): the manifest names this writer, with an epoch that is one higher each
+2. **Claim** (``take``, ``burler.lake.manifest``): the state in the lake is still what this run went on from, or it ends
+   here (``StateKeeper.check``). Then the manifest names this writer, with an epoch that is one higher each
    time, and every earlier claim ends. Then the lock is read once more.
 3. **Files** are made under names that were free (``burler.lake.rolling``). No manifest names them.
 4. **Commit** (``commit``): they enter the manifest in one step, if the claim stands. Who was taken over gets
@@ -33,6 +34,7 @@ from burler.lake.lake import Lake
 from burler.lake.locks import Locks, LockSettings, StreamLock, new_writer_id
 from burler.lake.manifest import Claim, Key, LakeSchema, WrittenFile
 from burler.lake.snapshot import FileStats
+from burler.lake.state import StateKeeper
 from burler.singer.messages import Schema
 from burler.storage.base import Store
 
@@ -81,10 +83,12 @@ class Committer:
         tail: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
         most_locks: int = 1000,
+        keeper: StateKeeper | None = None,
     ) -> None:
         layout.component(tap_id)
-        self._store, self._tap_id, self._tail, self._most = store, tap_id, tail, most_locks
-        self._writer_id, self._clock = writer_id or new_writer_id(), clock or Clock()
+        self._store, self._tap_id, self._tail, self._most, self._keeper = store, tap_id, tail, most_locks, keeper
+        self._writer_id = writer_id or (keeper.writer_id if keeper is not None else new_writer_id())
+        self._clock = clock or Clock()
         self._locks: Locks | None = Locks(
             store, writer_id=self._writer_id, settings=locks, clock=self._clock, should_stop=should_stop
         )
@@ -227,6 +231,8 @@ class Committer:
     # ---- inside ------------------------------------------------------------------------------------------------------
 
     def _claim(self, key: Key) -> None:
+        if self._keeper is not None:
+            self._keeper.check()
         stream, digest = key
         claim = self._claims[key] = manifest.claim(
             self._store,

@@ -210,7 +210,7 @@ class StateKeeper:
         self._said = _entries(_exact(start or {}))
         self._ran: Collection[str] = ()
         self._unseen: Collection[str] = ()
-        self._is_first, self._has_written = True, False
+        self._is_first, self._has_written, self._looked = True, False, ""
 
     def runs(self, streams: Collection[str], *, unseen: Collection[str] = ()) -> None:
         """The streams whose rows the run brings, by their names in the state: their entries are its own.
@@ -220,6 +220,22 @@ class StateKeeper:
                 lake, which gets none of their rows.
         """
         self._ran, self._unseen = frozenset(streams), frozenset(unseen)
+
+    def check(self) -> None:
+        """Look whether another run has changed what this one runs: once the lock of a stream is ours, before the first
+        row of it. Who had it before has saved its state by then.
+
+        Raises:
+            LockLost: so it is. StateError, StorageError: the state can't be read.
+        """
+        blob = self.state.store.read(self.state.path) if self._is_run else None
+        if blob is None or blob.tag == self._looked:
+            return
+        there = StoredState.from_bytes(blob.data, self.state.place)
+        held = _entries(there.value)
+        own = {path for path in {**held, **self._known} if len(path) > 1 and path[1] in self._ran}
+        self._check(there, held, dict.fromkeys(own), again=False)
+        self._looked = blob.tag
 
     def save(self, value: Mapping[str, Any]) -> None:
         """Put a state into the lake. All that it covers has been committed.

@@ -49,6 +49,7 @@ from burler.lake.hashing import schema_hash, schema_line
 from burler.lake.locks import LockSettings, WaitStopped
 from burler.lake.manifest import Key, LakeSchema, WrittenFile
 from burler.lake.rolling import OpenDataFile, PageLines, RollingFiles
+from burler.lake.state import StateKeeper
 from burler.singer.messages import ActivateVersion, Message, Records, Schema, State, Vouched, to_line
 from burler.singer.reader import BatchLine, Ingested, PageReader, Stopped
 from burler.storage.base import Store
@@ -201,6 +202,7 @@ class LakeWriter(RowWriter):
         tail: input never ends: a lock is given back after each commit, and taken again for the next file.
         should_stop: ends a wait for a lock (``WaitStopped``); asked about once a second.
         clock: time and chance: what files roll by, locks and commits wait by.
+        keeper: keeps each STATE in the lake, before ``emit_state`` gets it, and names the run.
 
     After an error other than a ``MessageError`` or ``WaitStopped`` the writer is dead: open files are gone, ``close``
     does nothing.
@@ -224,6 +226,7 @@ class LakeWriter(RowWriter):
         locks: LockSettings | None = None,
         tail: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
+        keeper: StateKeeper | None = None,
     ) -> None:
         clock, settings = clock or Clock(), settings or RollSettings()
         super().__init__(RollingFiles(store, tap_id, clock, settings, compression, compression_level))
@@ -236,9 +239,10 @@ class LakeWriter(RowWriter):
             locks=locks,
             tail=tail,
             should_stop=should_stop,
+            keeper=keeper,
             most_locks=settings.max_open_files,  # a lock takes as much of the process and of the store as a file
         )
-        self._emit_state, self._held, self._dead = emit_state, HeldStates(), False
+        self._emit_state, self._keeper, self._held, self._dead = emit_state, keeper, HeldStates(), False
         self.committed: dict[str, Committed] = self._committer.committed
 
     def schema(self, message: Schema) -> None:
@@ -330,6 +334,8 @@ class LakeWriter(RowWriter):
         """Let the newest STATE go that no open file holds back."""
         state = self._held.release(self._files.begun) if self._held else None
         if state is not None:
+            if self._keeper is not None:
+                self._keeper.save(state.whole)
             self._emit_state(state)
 
 
@@ -443,6 +449,7 @@ class LakeDriver:
         locks: LockSettings | None = None,
         tail: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
+        keeper: StateKeeper | None = None,
     ) -> None:
         self._store, self._tap_id = store, tap_id
         self._committer = Committer(
@@ -454,6 +461,7 @@ class LakeDriver:
             locks=locks,
             tail=tail,
             should_stop=should_stop,
+            keeper=keeper,
         )
         self._begun: set[Key] = set()
         self._expected: list[LakeSchema] = []

@@ -182,6 +182,7 @@ def test_of_two_runs_at_once_one_stops_before_its_next_state(folder: Path) -> No
     assert ended.code == 3 and "another run of 'tap-shop'" in ended.one_critical()
     assert not ended.stdout, "no STATE"
     assert kept(folder)["orders"]["at"] == 9
+    assert orders_in(folder) == [1, 2, 3, *range(3, 10)], "it finds out before its first row"
 
 
 def keeper(lake: LakeState, **given: Any) -> StateKeeper:

@@ -187,7 +187,7 @@ class Prepared:
         lake = LakeDriver(
             keeper.state.store,
             self.target.tap_id,
-            writer_id=keeper.writer_id,
+            keeper=keeper,
             encoding=settings.lake_encoding,
             locks=LockSettings(settings.lock_ttl_seconds, settings.lock_timeout_seconds),
             should_stop=lambda: stopper.requested,
