@@ -64,11 +64,10 @@ def fetch_ahead(
     source: Generator[T, None, None],
     cancel: Callable[[], None],
     *,
-    depth: int = 2,
     patience_seconds: float | None = None,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Generator[T, None, None]:
-    """The items of ``source``, which a thread of its own goes through, ``depth`` of them ahead.
+    """The items of ``source``, which a thread of its own goes through: one waits, and the next one is fetched.
 
     Whoever waits for an item can be stopped by a signal, which a driver's own call can't. When the iterator is closed
     early, ``cancel`` is called until the thread has ended; it must be safe in any thread and at any time. Where the
@@ -82,7 +81,7 @@ def fetch_ahead(
         NothingCame: see ``patience_seconds``.
         Exception: what ``source`` raises, behind the items before it.
     """
-    items: queue.Queue[Any] = queue.Queue(depth)
+    items: queue.Queue[Any] = queue.Queue(1)
     stopped = threading.Event()
     thread = threading.Thread(target=_fetch, args=(source, items, stopped), name="burler-sql", daemon=True)
     thread.start()
