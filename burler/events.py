@@ -131,6 +131,7 @@ class FamilyEnded(Event, frozen=True):
             place.
         failed: streams of which something failed, in the order in which that is told.
         saves_nothing: its function was to move the bookmark by hand, and never did.
+        covering: the number of the STATE that covers all of it.
     """
 
     root: str
@@ -142,6 +143,7 @@ class FamilyEnded(Event, frozen=True):
     streams: tuple[StreamEnded, ...]
     failed: tuple[str, ...]
     saves_nothing: bool
+    covering: int
 
 
 class Incomplete(Event, frozen=True):
@@ -163,6 +165,12 @@ class StateWritten(Event, frozen=True):
     """The sink has taken a STATE; ``size``: bytes of its value."""
 
     size: int
+
+
+class StateOut(Event, frozen=True):
+    """The line of a STATE is out, by its ``number``: what it covers is safe."""
+
+    number: int
 
 
 class TailFamily(msgspec.Struct, frozen=True):

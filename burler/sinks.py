@@ -272,7 +272,7 @@ class TouchedStates(Forward):
                 change = _with_nulls(state_diff({}, whole), state_diff(self._given, whole), levels=4)
             else:
                 change = state_diff(self._last, whole)
-            message, self._last = State(change, whole), whole
+            message, self._last = State(change, whole, message.number), whole
         super().write(message)
 
 

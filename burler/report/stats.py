@@ -49,6 +49,7 @@ class StreamStats:
         rounds: that have ended; ``seconds``: how long they took; None before the first.
         rows: of all rounds; ``rows_before``: those of the rounds before this one; ``repeated``: that were dropped, as
             they were out already.
+        covering: the number of the STATE that covers its last round.
         tally: what was counted while its source was read.
         polled_at: when a round that did not fail has ended last, in seconds since 1970; of "push": its last rows.
             Other times are of the monotonic clock.
@@ -71,6 +72,7 @@ class StreamStats:
     skipped: int = 0
     repeated: int = 0
     seconds: float | None = None
+    covering: int = 0
     tally: Tally = field(default_factory=Tally)
     bookmark_from: Any = None
     bookmark: Any = None
@@ -160,7 +162,7 @@ class RunStats:
         self.error: dict[str, Any] | None = None
         self.batch: Mapping[str, Any] | None = None
         self.failed: deque[tuple[str, dict[str, Any]]] = deque(maxlen=FAILURES)
-        self.states = self.state_bytes = self.clients_renewed = 0
+        self.states = self.state_bytes = self.clients_renewed = self._out = 0
         self.last_state_at: float | None = None
         self._seconds = 0.0
         self._streams: dict[str, StreamStats] = {}
@@ -181,6 +183,7 @@ class RunStats:
                 case events.FamilyEnded():
                     for ended in event.streams:
                         self._stream_ended(ended, event.seconds)
+                        self._row(ended.stream).covering = event.covering
                 case events.Failed():
                     row, found = self._row(event.stream), described(event.error, event.stream)
                     row.errors, row.status = row.errors + 1, "failed"
@@ -190,6 +193,8 @@ class RunStats:
                     self.states += 1
                     self.state_bytes += event.size
                     self.last_state_at = self.clock.now().timestamp()
+                case events.StateOut():
+                    self._out = event.number
                 case events.TailPlanned():
                     for family in event.families:
                         for name in family.streams:
@@ -202,6 +207,8 @@ class RunStats:
                     self.tap = event.tap
                 case events.RunEnded():
                     self.batch = event.batch
+                    if event.exit_code is None:
+                        self._take_back()
                     self.end(event.status, event.exit_code)
 
     def end(self, status: str, exit_code: int | None, error: BaseException | None = None) -> None:
@@ -211,6 +218,12 @@ class RunStats:
         self.status, self.exit_code = status, exit_code
         if error is not None:
             self.error = described(error)
+
+    def _take_back(self) -> None:
+        """An error ended the run: a stream whose rows or STATE had not left it by then has come to no end."""
+        for row in self._streams.values():
+            if row.status == "succeeded" and row.covering > self._out:
+                row.status = "unfinished"
 
     def _row(self, name: str) -> StreamStats:
         row = self._streams.get(name)

@@ -167,11 +167,13 @@ class ActivateVersion:
 class State:
     """STATE: covers every message before it in the sequence, and nothing after it.
 
-    ``full``: the whole state, where ``value`` holds only what has changed (``state_scope: touched``).
+    ``full``: the whole state, where ``value`` holds only what has changed (``state_scope: touched``). ``number``: which
+    of a run's it is, from 1 on; 0 of another program's.
     """
 
     value: dict[str, Any] = field(default_factory=dict)
     full: dict[str, Any] | None = None
+    number: int = 0
 
     @property
     def whole(self) -> dict[str, Any]:
@@ -189,8 +191,9 @@ class EncodedState(State):
     json: bytes
     full = None
 
-    def __init__(self, json: bytes) -> None:
+    def __init__(self, json: bytes, number: int = 0) -> None:
         object.__setattr__(self, "json", json)
+        object.__setattr__(self, "number", number)
 
     @functools.cached_property
     def value(self) -> dict[str, Any]:

@@ -197,6 +197,23 @@ def bookmarks(**at: int) -> Any:
     return {"bookmarks": {name: {"at": value} for name, value in at.items()}}
 
 
+def test_a_stream_has_succeeded_once_its_state_is_out(folder: Path) -> None:
+    save = StateKeeper.save
+
+    def lost_at_shops(keeper: StateKeeper, value: Any) -> None:
+        if "shops" in value["bookmarks"]:
+            raise LockLost("another run has moved 'shops'")
+        save(keeper, value)
+
+    def ended(**env: str) -> dict[str, str]:
+        with mock.patch.object(StateKeeper, "save", lost_at_shops):
+            assert run(folder, "--select", "orders,shops", "--report", "report.json", **env).code == 3
+        return {one["stream"]: one["status"] for one in json.loads((folder / "report.json").read_text())["streams"]}
+
+    assert ended() == {"orders": "unfinished", "shops": "unfinished"}, "the only STATE was to be of both"
+    assert ended(TAP_SHOP_MAX_FILE_RECORDS="1") == {"orders": "succeeded", "shops": "unfinished"}
+
+
 def test_a_run_stops_also_where_another_moved_a_stream_before_it_did(tmp_path: Path) -> None:
     lake = LakeState(open_store(str(tmp_path)), "tap-shop")
     keeper(lake).save(bookmarks(orders=3, shops=3))

@@ -407,6 +407,7 @@ class Job:
                 and isinstance(self.spec.strategy, Manual)
                 and self.rows > 0
                 and not self.calls.saved_by_hand,
+                covering=self.run.ledger.covering,
             )
         )
         if status == "succeeded":

@@ -17,8 +17,9 @@ from burler.engine.run.signals import Reason, Stopper, StopToken
 from burler.engine.session import Session
 from burler.engine.state.ledger import Ledger
 from burler.errors import BatchError, DataError, LockLost, OutputClosed, StorageError, StreamError, UsageError
-from burler.events import Events, Failed, StateWritten
+from burler.events import Events, Failed, StateOut, StateWritten
 from burler.settings import Settings
+from burler.singer.messages import State
 from burler.sinks import Forward, Sink
 
 logger = logging.getLogger(__name__)
@@ -129,6 +130,11 @@ class Run:
         if message is not None:
             self.sink.write(message)
             self.events.tell(StateWritten(self.ledger.size))
+
+    def state_is_out(self, message: State) -> None:
+        """The line of a STATE has been written."""
+        self.acknowledgements.state_is_out(message)
+        self.events.tell(StateOut(message.number))
 
     def note_syncing(self) -> None:
         """Note in the state which stream the run is in, unless the settings say not to: the first that has

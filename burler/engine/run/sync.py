@@ -104,7 +104,7 @@ def sync(run: Run, drive: Callable[[SyncResult], None] | None = None) -> SyncRes
     for stream in run.plan.streams if run.limit is None else ():
         run.sink.choose(stream.stream, stream.told("batch-enabled"))
     run.sink.note_streams(run.plan.seen, unseen=run.plan.unseen)
-    run.sink.tell_states(run.acknowledgements.state_is_out)
+    run.sink.tell_states(run.state_is_out)
     run.acknowledgements.start()
     stopper.hook_since, stopper.on_stuck = run.hook_since, run.leave
     stopper.listeners.append(run.tell)

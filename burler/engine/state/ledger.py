@@ -61,6 +61,7 @@ class Ledger:
         self.size = len(given) if self.document else 0
         self.bytes_since = 0
         self.uncovered_since: float | None = None
+        self._count = 0
         self.is_put_off = False
 
     # ---- the document ----------------------------------------------------------------------------------
@@ -156,7 +157,13 @@ class Ledger:
             return None
         self._out, self.size = encoded, len(encoded)
         self._out_at, self.bytes_since, self.uncovered_since = self._clock.monotonic(), 0, None
-        return EncodedState(encoded)
+        self._count += 1
+        return EncodedState(encoded, self._count)
+
+    @property
+    def covering(self) -> int:
+        """The number of the STATE that covers all that has come, which may be the next one; 0 where none comes."""
+        return self._count + (self.uncovered_since is not None) if self._writes else 0
 
 
 @dataclass(frozen=True, slots=True)
