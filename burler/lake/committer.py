@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -111,7 +112,11 @@ class Committer:
         """
         line = line or schema_line(message)
         if message.stream not in self._streams:
-            Lake(self._store).refuse_case_twins(self._tap_id, message.stream, self._streams)
+            lake = Lake(self._store)
+            lake.refuse_case_twins(self._tap_id, message.stream, self._streams)
+            goes_on = self._keeper is not None and self._keeper.goes_on(message.stream)
+            if goes_on and not lake.has(self._tap_id, message.stream):
+                self._warn_of_missing(message.stream)
         self._notes.begin()
         self._streams.add(message.stream)
         return LakeSchema(message, line, schema_hash(line, self._notes.encoding))
@@ -245,6 +250,15 @@ class Committer:
         )
         if self._locks is not None:
             self._locks.confirm(self._path(key), claim.epoch)
+
+    def _warn_of_missing(self, stream: str) -> None:
+        _log.warning(
+            "stream '%s': the state in the lake says how far it was read, and the lake has nothing of it. If its "
+            "folder was removed, what was in there does not come again, but with --full-refresh=%s or after: "
+            "burler state reset %s %s --tap-id %s",
+            stream,
+            *map(shlex.quote, (stream, self._store.url, stream, self._tap_id)),
+        )
 
     def _path(self, key: Key) -> str:
         return layout.lock_path(self._tap_id, *key)

@@ -224,6 +224,10 @@ class Lake:
             raise NoSuchStream(not_there(self.store.url, "stream", place.title, have))
         return found
 
+    def has(self, tap_id: str, stream: str) -> bool:
+        """Whether there is a manifest of a stream, or data."""
+        return self._is_stream(StreamFolder(self.store, tap_id, stream, layout.stream_folder(tap_id, stream)))
+
     def tap_of(self, folder: str) -> str | None:
         """The tap whose folder in ``raw/`` this is; None if nothing says it."""
         name = layout.name_of(folder)

@@ -29,7 +29,7 @@ from burler.lake import layout
 from burler.lake.locks import new_writer_id
 from burler.lake.store import parse_json, swap
 from burler.singer.messages import encode
-from burler.singer.state import PARTITIONS, parse_state
+from burler.singer.state import PARTITIONS, VERSION, parse_state
 from burler.storage.base import Store
 
 FORMAT = 1
@@ -208,6 +208,16 @@ class StateKeeper:
         self._known, self._config, self._fingerprint = _entries(begun.value), begun.config, fingerprint
         self._is_run, self._refreshed, self._replaces = start is not None, refreshed, replaces
         self._said = _entries(_exact(start or {}))
+        self._goes_on = frozenset[str]()
+        if begun.writer_id is not None and fingerprint is not None:
+            self._goes_on = frozenset(
+                path[1]
+                for path, entry in self._said.items()
+                if len(path) > 1
+                and entry == self._known.get(path)
+                and isinstance(entry, dict)
+                and set(entry) - {VERSION}
+            )
         self._ran: Collection[str] = ()
         self._unseen: Collection[str] = ()
         self._is_first, self._has_written, self._looked = True, False, ""
@@ -220,6 +230,11 @@ class StateKeeper:
                 lake, which gets none of their rows.
         """
         self._ran, self._unseen = frozenset(streams), frozenset(unseen)
+
+    def goes_on(self, stream: str) -> bool:
+        """Whether the run goes on behind rows of a stream, by what a run before it has left in the lake; not by what
+        somebody has set there, nor where nobody knows what a state says, as of a tap that is not burler's."""
+        return stream in self._goes_on
 
     def check(self) -> None:
         """Look whether another run has changed what this one runs: once the lock of a stream is ours, before the first

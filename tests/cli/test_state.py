@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -453,6 +455,22 @@ def test_a_lock_of_another_machine_counts_while_it_is_renewed(folder: Path) -> N
     assert held.code == 3 and "far-away" in held.stderr
     os.utime(lock, (1e9, 1e9))
     assert burler("state", "reset", "lake", cwd=folder).code == 0
+
+
+def test_a_folder_that_was_removed_is_told_with_the_cure(folder: Path) -> None:
+    warned = "the lake has nothing of it"
+    run(folder, MOST="0")
+    assert warned not in run(folder).stderr, "a stream that had no row has its folder all the same"
+    shutil.rmtree(next(folder.glob("lake/raw/tap-shop/orders")))
+    ended = run(folder, "--select", "orders,shops", MOST="5")
+    told = [line for line in ended.stderr.splitlines() if warned in line]
+    assert ended.code == 0 and len(told) == 1 and "--full-refresh=orders" in told[0] and orders_in(folder) == [3, 4, 5]
+    shutil.rmtree(next(folder.glob("lake/raw/tap-shop/orders")))
+    assert burler(*shlex.split(told[0].partition("after: burler ")[2]), cwd=folder).code == 0
+    assert warned not in run(folder, MOST="5").stderr and orders_in(folder) == [1, 2, 3, 4, 5]
+    shutil.rmtree(next(folder.glob("lake/raw/tap-shop/orders")))
+    state(folder, "set", "lake", "orders", stdin={"at": 4})
+    assert warned not in run(folder, MOST="5").stderr, "somebody says that it is to begin there"
 
 
 def test_after_a_reset_the_stream_begins_anew(folder: Path) -> None:
