@@ -90,7 +90,11 @@ def copied(value: Any) -> Any:
     if kind in _UNCHANGING:
         return value
     if kind is dict:
-        return {key: inner if type(inner) in _UNCHANGING else copied(inner) for key, inner in value.items()}
+        made = value.copy()
+        for key, inner in value.items():
+            if type(inner) not in _UNCHANGING:
+                made[key] = copied(inner)
+        return made
     if kind is list:
         return [inner if type(inner) in _UNCHANGING else copied(inner) for inner in value]
     return copy.deepcopy(value)

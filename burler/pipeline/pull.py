@@ -111,7 +111,9 @@ class Buffer:
     def of(self, stream: str) -> deque[Item]:
         """Where a function's rows go, from now on: of one function at a time."""
         with self._lock:
-            self._now = self._given.setdefault(stream, deque())
+            if stream not in self._given:
+                self._given[stream] = deque()
+            self._now = self._given[stream]
         return self._now
 
     def put(self, stream: str, item: Item) -> None:

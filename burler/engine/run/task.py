@@ -253,8 +253,10 @@ class Task:
         Raises:
             StreamError: one that holds something else.
         """
-        runs = [member.run for member in self.members.values()]
-        if not any(run.state or run.source_state.has_entries for run in runs):
+        for member in self.members.values():
+            if member.run.state or member.run.source_state.has_entries:
+                break
+        else:
             return self._calls.nothing_kept
         found = {name: member.run.state for name, member in self.members.items()}
         kept = {

@@ -295,19 +295,7 @@ class Worker:
         ended: Callable[[], None],
     ) -> Pull:
         """Begin a call of a function, for a row of its parent. ``lot`` gets its rows that are parents."""
-        parents, counted = member.children, task.child_rows
-
-        def keep(stream: str, row: Row) -> bool:
-            if stream in counted:
-                counted[stream].count_row(row)
-            if not parents or not (task.emitted or stream in parents):
-                return False
-            if task.emitted:
-                self._take_emitted(task, member, lot)
-            if stream in parents:
-                lot.add(stream, row)
-            return lot.is_full
-
+        is_seen = member.children or not task.child_rows.keys().isdisjoint(member.names)
         pull = self._pull_of.get(member.name)
         if pull is None:
             pull = self._pull_of[member.name] = self._new_pull(member)
@@ -318,10 +306,24 @@ class Worker:
             ended=ended,
             take_files=task.take_files,
             passed=task.files_passed,
-            keep=keep if parents or not (counted.keys().isdisjoint(member.names)) else None,
+            keep=partial(self._keep, task, member, lot) if is_seen else None,
         )
         self._pulls.append(pull)
         return pull
+
+    def _keep(self, task: Task, member: Member, lot: Lot, stream: str, row: Row) -> bool:
+        """Note a row that a function gives, if it is a parent or its parent wants to know of it; whether it is enough
+        for now."""
+        parents = member.children
+        if stream in task.child_rows:
+            task.child_rows[stream].count_row(row)
+        if not parents or not (task.emitted or stream in parents):
+            return False
+        if task.emitted:
+            self._take_emitted(task, member, lot)
+        if stream in parents:
+            lot.add(stream, row)
+        return lot.is_full
 
     def _new_pull(self, member: Member) -> Pull:
         job, name = self._job, member.name
