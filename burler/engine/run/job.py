@@ -283,7 +283,8 @@ class Job:
     def rows_of_page(self, most: int) -> int:
         """Rows to pull for the next page of a worker that takes ``most`` at a time."""
         strategy = self.spec.strategy
-        if isinstance(strategy, EveryN):
+        # Where rows of parents are read ahead, no bookmark moves within a lot.
+        if isinstance(strategy, EveryN) and not self.family.has_children:
             # A STATE whose line is big may be put off: pages go on being cut where one might be due.
             left = strategy.count - self.since_rows % strategy.count
             if len(self.family.names) > 1:
