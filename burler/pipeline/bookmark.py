@@ -305,7 +305,7 @@ class BookmarkTracker:
         if not self._sorted and self._greatest.over(mark):
             return mark
         if self._sorted:
-            equal = given[at : bisect_right(ranks, rank)]
+            equal = given[at : bisect_right(ranks, rank, at)]
         elif ranks.count(rank) == 1:
             equal = [given[at]]
         else:
@@ -490,4 +490,7 @@ def _given(values: list[Any], present: list[Any]) -> list[Any]:
 
 def _lowest(texts: Iterable[str], otherwise: Any) -> Any:
     """The spelling of a date-time that sorts lowest as text; ``otherwise``, if none of them is one."""
-    return next((text for text in sorted(texts) if times.strict(text) is not None), otherwise)
+    for text in sorted(texts):
+        if times.strict(text) is not None:
+            return text
+    return otherwise
