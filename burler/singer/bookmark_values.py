@@ -178,7 +178,7 @@ def ordered(present: list[Any], kinds: set[type], textual: str | None) -> tuple[
     if kinds == {dt.datetime}:
         # Two date-times in one and the same zone compare by the clock on the wall, which goes back once a year; and a
         # naive one has no place at all. Fixed offsets are safe.
-        return (DATE_TIME, present) if set(map(type, map(_zone, present))) == {dt.timezone} else None
+        return (DATE_TIME, present) if set(map(type, set(map(_zone, present)))) == {dt.timezone} else None
     if kinds == {dt.date}:
         return DATE, present
     if kinds == {str}:
