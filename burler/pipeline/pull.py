@@ -21,7 +21,18 @@ from typing import Any
 from burler.errors import StreamError
 from burler.log_settings import describe
 from burler.pages import PageError, as_page, batches, is_files, is_line, is_passed, misused, size_bytes
-from burler.pipeline.yielded import MAY_CHANGE, Item, Strange, is_row, rows_of, size_of_item, size_of_row, tell_giver
+from burler.pipeline.yielded import (
+    MAY_CHANGE,
+    Item,
+    Rows,
+    Strange,
+    is_row,
+    joined,
+    rows_of,
+    size_of_item,
+    size_of_row,
+    tell_giver,
+)
 from burler.settings import Settings
 
 _STEP_ROWS = 64  # that are gathered without a look at them
@@ -160,7 +171,7 @@ class Buffer:
                 if at is not None:
                     self._is_cut = True
                     found[stream] = items[:at]
-        return {stream: items for stream, items in found.items() if items}
+        return {stream: joined(items) if self._more else items for stream, items in found.items() if items}
 
 
 class _Level:
@@ -291,12 +302,10 @@ class Pull:
     def _gather_list(self, level: _Level, limit: int | None) -> bool:
         """Gather rows that are there: up to the limit, or all as they are, and what comes next waits until they are
         written. False once the level has ended."""
-        rows = list(islice(level.iterator, limit))
-        if level.stream is None:
-            self._page.extend(rows)
-        elif rows:
+        rows = Rows(islice(level.iterator, limit))
+        if rows:
             self._buffer.several(len(rows))
-            self._page.append((level.stream, rows))
+            self._page.append(rows if level.stream is None else (level.stream, rows))
         some = rows[:: len(rows) // 4 + 1]
         size = sum(map(size_of_row, some)) * len(rows) // max(1, len(some))
         if limit is None or size >= _BIG_BYTES:
@@ -310,15 +319,16 @@ class Pull:
             source = zip(repeat(level.stream), source, strict=False)
         if self._one_by_one:
             source = self._for_a_moment(source)
+        before = self._given_by(level)
         while limit > 0:
             step = min(limit, level.step)
-            before = self._given_by(level)
             self._context.run(self._page.extend, islice(source, step))
-            if self._given_by(level) - before < step:
+            given = self._given_by(level)
+            if given - before < step:
                 return self._goes_on_behind(level) if not self._is_enough or level.paused else True
             if self._buffer.is_cutting or self._is_time():
                 return True
-            limit -= step
+            before, limit = given, limit - step
             level.step = min(level.step * 2, _STEP_ROWS)
             if not self._looks:
                 if self._ends_with_much(level, step):
@@ -385,9 +395,11 @@ class Pull:
         """Whether what was gathered last is as much as a page should hold: rows may become big all at once, which
         ``PageSize`` sees once they are out. Pages of other kinds are taken one by one from here on."""
         items = self._buffer.last(count)
-        if set(map(type, items)) == {tuple}:
+        kinds = set(map(type, items))
+        if kinds == {tuple}:
             items = [item[1] if len(item) == 2 else item for item in items]
-        if set(map(type, items)) == {dict}:
+            kinds = set(map(type, items))
+        if kinds == {dict}:
             size = size_of_row(items[0]) * count
         else:
             size = sum(map(size_of_item, items))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from burler.pages import JsonPage, PageError, as_page, batches, json_rows, misused, size_bytes
@@ -13,6 +14,17 @@ Item = Any
 
 MAY_CHANGE = (bytearray, memoryview)
 """Bytes that their owner may change while they wait."""
+
+
+class Rows(list[dict[str, Any]]):
+    """Rows of the stream itself that are known to be plain dicts: as one item, or all of some."""
+
+
+def joined(items: list[Item]) -> list[Item]:
+    """Items with each row of lists of rows as one of its own."""
+    if Rows not in set(map(type, items)):
+        return items
+    return items[0] if len(items) == 1 else list(chain.from_iterable(x if type(x) is Rows else (x,) for x in items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +53,9 @@ def size_of_row(row: Mapping[str, Any]) -> int:
         if kind is str or kind is bytes:
             size += len(value)
         elif kind is dict or kind is list:
-            inner = value.values() if kind is dict else value
-            size += sum([len(part) for part in inner if type(part) is str or type(part) is bytes])
+            for part in value.values() if kind is dict else value:
+                if type(part) is str or type(part) is bytes:
+                    size += len(part)
     return size
 
 
@@ -71,7 +84,7 @@ def split(items: list[Item], stream: str) -> tuple[dict[str, list[Any]], Strange
     Returns the parts and, if there is one, what is neither row nor page first (what stands before it is there). A page
     of plain dicts, the usual case, costs one pass in C.
     """
-    if set(map(type, items)) == {dict}:
+    if type(items) is Rows or set(map(type, items)) == {dict}:
         return {stream: [items]}, None
     parts: dict[str, list[Any]] = {}
     copies: dict[int, dict[str, Any]] = {}  # one of each, so that a row that comes twice still shows as one
