@@ -39,20 +39,15 @@ $(VENV)/.for-demo: pyproject.toml | $(VENV)/bin/python
 	$(PIP) -e '.[lake,docs-site,spark$(JAVA_EXTRA)]'
 	@touch $@
 
-# uv fills an environment in half of pip's time; where it can't (pip's settings mean nothing to it), pip does. What is
-# imported is compiled when it is: a fifth less time.
-FILL = $(PIP) -q uv; $(VENV)/bin/uv pip install -q -p $(RUN) $(WHAT) || $(PIP) --no-compile $(WHAT)
-
-$(VENV)/.for-test: WHAT = -e '.[lake,spark,java,test]'
+# What is imported is compiled when it is: a fifth less time for the installation.
 $(VENV)/.for-test: pyproject.toml | $(VENV)/bin/python
 	@echo "== installing burler, Spark and what tests need (once; some 600 MB are downloaded)"
-	@$(FILL)
+	$(PIP) --no-compile -e '.[lake,spark,java,test]'
 	$(PIP) -q --no-deps 'singer-python>=6.8'
 	@touch $@
 
-$(VENV)/.for-check: WHAT = -e '.[lake,spark,java,dev]'
 $(VENV)/.for-check: pyproject.toml | $(VENV)/bin/python
-	@$(FILL)
+	$(PIP) --no-compile -e '.[lake,spark,java,dev]'
 	$(PIP) -q --no-deps 'singer-python>=6.8'
 	@touch $(VENV)/.for-test $@
 
