@@ -206,8 +206,8 @@ def _tell(writer: LakeWriter) -> None:
     from burler.measures import RECORD_COUNT
 
     for stream, done in writer.committed.items():
-        name = stream
-        logger.info("stream '%s': %s row(s) in %s file(s) committed", name, done.records, done.files)
+        rows, files = counted(done.records, "row"), counted(done.files, "file")
+        logger.info("stream '%s': %s in %s committed", stream, rows, files)
         metric(RECORD_COUNT, done.records, endpoint=stream)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from burler.errors import BurlerError, UsageError
+from burler.words import counted
 
 if TYPE_CHECKING:
     from burler.engine.run.sync import SyncResult
@@ -89,4 +90,4 @@ def _tell(result: StreamResult) -> None:
     elif result.skipped:
         logger.info("table '%s': up to date", name)
     else:
-        logger.info("table '%s': %d row(s) read, %d written", name, result.rows_read, result.rows_written)
+        logger.info("table '%s': %s read, %d written", name, counted(result.rows_read, "row"), result.rows_written)

@@ -43,7 +43,7 @@ from burler.singer.selection import deselected, prune, stream_selected, with_boo
 from burler.singer.state import entry_of
 from burler.storage.base import Store
 from burler.suggest import did_you_mean
-from burler.words import some
+from burler.words import counted, some
 
 _log = logging.getLogger("burler.lake")
 STATE_SECONDS = 1.0
@@ -553,7 +553,7 @@ class Replay:
                 except _Broken as broken:
                     self.done.errors[stream.id] = broken.reason
                 rows, files = self.done.records[stream.id], self.done.files[stream.id]
-                _log.info("stream '%s': %s row(s) of %s file(s)", stream.id, rows, files)
+                _log.info("stream '%s': %s of %s", stream.id, counted(rows, "row"), counted(files, "file"))
         except _Stopped:
             self.done.stopped = True
         self._emit_state(last=True)

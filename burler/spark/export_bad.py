@@ -13,6 +13,7 @@ from burler.spark import quarantine
 from burler.spark.export_options import ExportOptions
 from burler.spark.lakefiles import LakeStream
 from burler.spark.readrows import ReadReport
+from burler.words import counted
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class BadRows:
             return
         self._refused = True
         raise ExportError(
-            f"stream '{self.lake.stream}': {report.quarantined} row(s) can't be held exactly, "
+            f"stream '{self.lake.stream}': {counted(report.quarantined, 'row')} can't be held exactly, "
             f"{most} may (max_bad_rows). The first: {path}{first.fault.removeprefix(first.file)}.\n"
             f"All of them: {file}. Nothing was published. Correct the schema or the value in the tap, and extract "
             f"again; or go on without these rows: --max-bad-rows {report.quarantined}"

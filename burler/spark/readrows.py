@@ -28,6 +28,7 @@ from burler.spark.spread import Staged, stage
 from burler.spark.types import spark_schema
 from burler.spark.united import United, place_of
 from burler.storage.base import Store
+from burler.words import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -44,7 +45,9 @@ class Flagged(Exception):
     def __init__(self, files: Iterable[LakeFile] = (), as_text: Iterable[str] = ()) -> None:
         self.files = tuple(files)
         self.as_text = frozenset(as_text)
-        super().__init__(f"{len(self.files)} file(s) want a second reading; as text: {sorted(self.as_text)}")
+        super().__init__(
+            f"{counted(len(self.files), 'file')} to be read a second time; as text: {sorted(self.as_text)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +185,9 @@ def read_rows(
 
 def notes_of(dropped: Mapping[str, int], truncated: Mapping[str, int], repaired: int = 0) -> tuple[str, ...]:
     """One line for each field that lost something, for the user."""
-    lost = [f"field '{path}' is not in the schema: dropped from {n} row(s)" for path, n in dropped.items()]
-    cut = [f"field '{path}': {n} time(s) cut to microseconds" for path, n in truncated.items()]
-    odd = [f"{repaired} value(s) in an odd spelling were read as what they mean"] if repaired else []
+    lost = [f"field '{path}' is not in the schema: dropped from {counted(n, 'row')}" for path, n in dropped.items()]
+    cut = [f"field '{path}': {counted(n, 'time')} cut to microseconds" for path, n in truncated.items()]
+    odd = [f"{counted(repaired, 'value')} in an odd spelling, read as what is meant"] if repaired else []
     return (*lost, *cut, *odd)
 
 

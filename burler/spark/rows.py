@@ -29,6 +29,7 @@ from burler.spark.file_facts import frame_of, of_place
 from burler.spark.lakefiles import Activation, LakeFile
 from burler.spark.plan import TABLE_RANK, Plan
 from burler.spark.types import spark_schema
+from burler.words import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -45,7 +46,7 @@ def key_error(stream: str, keys: Sequence[str], keyless: int, blurred: int) -> E
     """The error for so many rows without a key, or with a key that a double can't tell from another."""
     if keyless:
         return ExportError(
-            f"stream '{stream}': {keyless} row(s) have no value in the key ({', '.join(keys)}), so only "
+            f"stream '{stream}': {counted(keyless, 'row')} without a value in the key ({', '.join(keys)}): only "
             "one of them could be kept. Nothing was published.\n"
             "Correct key_properties in the tap; then move the files that hold them out of the lake, remove the "
             "stream's manifest.json (it is made anew), and extract again. Or keep every row: mode append"

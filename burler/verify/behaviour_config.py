@@ -8,6 +8,7 @@ from pathlib import Path
 from burler.engine.command.tap_command import PREFIX
 from burler.verify.behaviour_trial import Run, Trial
 from burler.verify.program import Program
+from burler.words import counted
 
 TRACES = (b"Traceback (most recent call last):", b"\ngoroutine 1 [", b"Exception in thread ", b"thread 'main' panicked")
 _FAST_SECONDS = 30.0
@@ -58,4 +59,6 @@ def _check_refusal(trial: Trial, run: Run) -> None:
     elif not ended.stderr.strip():
         trial.add("P604", f"without --config the tap ends with exit code {ended.exit_code} and says nothing on stderr.")
     elif run.seen.bytes:
-        trial.add("P604", f"without --config the tap writes {run.seen.bytes} byte(s) to stdout before it fails.")
+        trial.add(
+            "P604", f"without --config the tap writes {counted(run.seen.bytes, 'byte')} to stdout before it fails."
+        )

@@ -7,6 +7,7 @@ import signal
 from burler.verify.behaviour_seen import Seen, shown_keys
 from burler.verify.behaviour_trial import Run, Trial
 from burler.verify.program import Disturbance
+from burler.words import counted
 
 _SIGTERM_CODES = ("P606", "P607", "P608", "P619", "P620", "P623", "P624")
 _OK = (0, -signal.SIGTERM, 128 + signal.SIGTERM)
@@ -102,7 +103,7 @@ def _check_last_line(trial: Trial, run: Run) -> None:
     torn = run.seen.torn
     if torn is None:
         return
-    text = f"{len(torn)} byte(s) of a line came after the last whole one, and its rest never does"
+    text = f"{counted(len(torn), 'byte')} of a line came after the last whole one, and its rest never does"
     if run.ended.exit_code < 0:
         trial.add("P619", f"SIGTERM kills the tap in the middle of a line: {text}.")
     else:
@@ -123,7 +124,7 @@ def _check_rows(trial: Trial, run: Run) -> None:
         return
     if run.ended.exit_code == 0 and run.seen.rows_after_state:
         rows = run.seen.rows_after_state
-        trial.add("P623", f"after SIGTERM the exit code is 0, and no STATE covers the last {rows} row(s).")
+        trial.add("P623", f"after SIGTERM the exit code is 0, and no STATE covers the last {counted(rows, 'row')}.")
     for name, rows in short.items():
         if run.seen.activated.get(name):
             came = run.seen.rows[name]
@@ -142,7 +143,7 @@ def _check_went_on(trial: Trial, run: Run, whole: Run) -> None:
         trial.add(
             "P606",
             f"told to stop after its first row, the tap goes on to its end: all {rows} rows came{shown}, and "
-            f"{news.count('STATE')} new STATE(s).",
+            f"{counted(news.count('STATE'), 'new STATE')}.",
         )
 
 
@@ -173,6 +174,6 @@ def _check_resumed(trial: Trial, run: Run, whole: Run) -> None:
     if missing:
         trial.add(
             "P608",
-            f"{len(missing)} row(s) of a whole run came neither before SIGTERM nor in the run from the STATE that it "
-            f"left: {shown_keys(missing, whole.seen.schemas)}.",
+            f"{counted(len(missing), 'row')} of a whole run came neither before SIGTERM nor in the run from the STATE "
+            f"that it left: {shown_keys(missing, whole.seen.schemas)}.",
         )

@@ -120,7 +120,9 @@ class Trial:
             self.add("P613", f"the value of {named} of the config stands on stderr.", place=what)
         if ended.left:
             names = ", ".join(ended.left[:5])
-            self.add("P618", f"{len(ended.left)} process(es) live on after the tap has ended: {names}.", place=what)
+            self.add(
+                "P618", f"of the tap's processes {len(ended.left)} live on after it has ended: {names}.", place=what
+            )
 
     def whole(self) -> Run | None:
         """An undisturbed run with the keys of its rows, once; None if it did not end well in its time."""

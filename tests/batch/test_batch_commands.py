@@ -343,7 +343,7 @@ def test_lake_write_takes_batch_messages(tmp_path: Path) -> None:
         "lake", "write", tmp_path / "lake", "--tap-id", "x", stdin=lines(SCHEMA, batch(url, size=2), state(2))
     )
     assert done.code == 0
-    assert done.stderr.splitlines()[0] == "INFO stream 'users': 2 row(s) in 1 file(s) committed"
+    assert done.stderr.splitlines()[0] == "INFO stream 'users': 2 rows in 1 file committed"
     assert parsed(done.stdout) == [state(2)]
     (data,) = (tmp_path / "lake").rglob("*.singer.gz")
     assert [m["record"]["id"] for m in parsed(gzip.decompress(data.read_bytes()))[1:]] == [1, 2]

@@ -202,7 +202,7 @@ def test_what_is_lost_is_told_once_per_field(caplog):
         "field 'at'",
     ]
     assert "left out of 3 rows" in told[0]
-    assert "3 time(s) cut to microseconds" in told[2]
+    assert "3 times cut to microseconds" in told[2]
 
 
 @pytest.mark.parametrize(

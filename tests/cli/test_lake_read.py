@@ -74,7 +74,7 @@ def test_singer_python_reads_every_line(lake: Path) -> None:
     assert len(rows) == ROWS * FILES + 3
     assert rows[0].time_extracted.isoformat() == "2024-05-01T00:00:00+00:00"
     assert found[0].key_properties == ["id"]
-    assert "stream 'many': 36000 row(s) of 12 file(s)" in done.stderr
+    assert "stream 'many': 36,000 rows of 12 files" in done.stderr
     assert 'METRIC: {"type":"counter","metric":"record_count","value":3,"tags":{"endpoint":"few"}}' in done.stderr
 
 

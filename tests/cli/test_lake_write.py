@@ -289,6 +289,6 @@ def test_the_log_says_what_was_committed(tmp_path: Path) -> None:
     both = rows(1, 2, 3) + rows(7, stream="other")
     ended = burler("lake", "write", "lake", *options, cwd=tmp_path, stdin=both + b"no message\n")
     assert ended.code == 1
-    assert "INFO stream 'rows': 3 row(s) in 2 file(s) committed" in ended.stderr
-    assert "INFO stream 'other': 1 row(s) in 1 file(s) committed" in ended.stderr
+    assert "INFO stream 'rows': 3 rows in 2 files committed" in ended.stderr
+    assert "INFO stream 'other': 1 row in 1 file committed" in ended.stderr
     assert '"metric":"record_count","value":3' in ended.stderr

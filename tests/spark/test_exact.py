@@ -133,10 +133,10 @@ def test_odd_values_are_repaired_and_losses_are_counted(spark, lake, tmp_path):
     assert (rows[1]["any"], rows[1]["union"]) == ("1.0", '{"a":1}')
     assert (result.rows_read, result.rows_written) == (3, 3)
     assert result.notes == (
-        "field 'gone' is not in the schema: dropped from 1 row(s)",
-        "field 'struct.new' is not in the schema: dropped from 1 row(s)",
-        "field 'at': 1 time(s) cut to microseconds",
-        "3 value(s) in an odd spelling were read as what they mean",
+        "field 'gone' is not in the schema: dropped from 1 row",
+        "field 'struct.new' is not in the schema: dropped from 1 row",
+        "field 'at': 1 time cut to microseconds",
+        "3 values in an odd spelling, read as what is meant",
     )
 
 

@@ -55,7 +55,7 @@ class Report:
             for path, count in sorted(self.dropped.items())
         ]
         return lost + [
-            f"field '{path}': {count} time(s) cut to microseconds, all that the column holds"
+            f"field '{path}': {counted(count, 'time')} cut to microseconds, all that the column holds"
             for path, count in self.truncated.items()
         ]
 

@@ -48,6 +48,7 @@ from burler.records.columns.types import (
 )
 from burler.records.tries import Tries
 from burler.surrogates import half_pair
+from burler.words import counted
 
 Raws = list[Any]
 """The source texts of a column's values (``msgspec.Raw``), one a row; ``null`` where there is none."""
@@ -105,7 +106,7 @@ class ColumnarLayout:
         made = [self._batch(block, found) for block in line_cuts(lines, _BLOCK_BYTES)]
         rows = sum(batch.num_rows for batch in made)
         if rows != count:
-            raise BatchError(f"stream '{self.stream}': {rows} row(s) came where {count} were announced")
+            raise BatchError(f"stream '{self.stream}': {counted(rows, 'row')} came where {count:,} were announced")
         self.report.add(found)
         return made
 

@@ -25,6 +25,7 @@ from burler.singer.messages import ActivateVersion, Message, Schema
 from burler.spark.extraction.jobs import Result, Slots, TaskLost
 from burler.spark.extraction.tasks import Done, Refused, Target
 from burler.spark.extraction.work import Work
+from burler.words import counted
 
 logger = logging.getLogger(__name__)
 
@@ -145,7 +146,7 @@ class Extraction:
         if self.work.begin(stream):
             self._say(now=True)
         tasks: Sequence[Any] = result.value
-        logger.info("stream '%s': start (extract), %d task(s)", stream, len(tasks))
+        logger.info("stream '%s': start (extract), %s", stream, counted(len(tasks), "task"))
         self._left[stream] = len(tasks)
         self._tell(known=len(tasks))
         for name, make in tasks:
@@ -159,7 +160,7 @@ class Extraction:
             self.lake.begin(schema)
         self.lake.commit(done.files)
         self.work.merge.committed(sum(file.stats.bytes for file in done.files))
-        logger.info("%s, %d file(s) committed", self.work.add(name, done.end), len(done.files))
+        logger.info("%s, %s committed", self.work.add(name, done.end), counted(len(done.files), "file"))
 
     def _finish(self, stream: str) -> None:
         schemas, messages = self.work.finish(stream)

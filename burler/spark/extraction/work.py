@@ -10,6 +10,7 @@ from burler.engine.remote import Merge, Part, PartEnd, Planning
 from burler.lake.writer import LakeDriver
 from burler.singer.messages import Message, Schema
 from burler.spark.extraction.tasks import PartTask, Target, Task
+from burler.words import counted
 
 Named = tuple[Any, Callable[[], Task]]
 """A task's name, for whoever hears of its end, and what makes it."""
@@ -108,4 +109,4 @@ class AppWork:
 def rows_told(stream: str, rows: Mapping[str, int]) -> str:
     """How many rows a task of ``stream`` brought, and of which other streams (children come with their parent)."""
     others = [f"{count} of '{name}'" for name, count in rows.items() if name != stream]
-    return ", ".join([f"{rows.get(stream, 0)} row(s)", *others])
+    return ", ".join([counted(rows.get(stream, 0), "row"), *others])

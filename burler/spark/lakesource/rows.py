@@ -20,6 +20,7 @@ from burler.spark.lakefiles import LakeFile
 from burler.spark.lakesource.shape import BAD, POSITION
 from burler.spark.lakesource.tasks import ReadTask
 from burler.spark.types import arrow_schema
+from burler.words import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +53,7 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
             if outcome.bad:
                 yield _bad_rows(outcome, file, place, schema)
     for remark, count in seen.items():
-        _log.warning("stream '%s': %s in %d row(s)", task.stream, remark, count)
+        _log.warning("stream '%s': %s in %s", task.stream, remark, counted(count, "row"))
 
 
 def _shaped(task: ReadTask, batch: Any, file: LakeFile, place: int, schema: Any) -> pa.RecordBatch:

@@ -101,7 +101,7 @@ def _without_new(lake: LakeStream, whole: United, schema: StructType) -> United:
     new = [name for name, _ in whole.record.fields if name not in kept]
     if not new:
         return whole
-    _log.warning("stream '%s': new field(s) left out, as option new_fields says: %s", lake.stream, ", ".join(new))
+    _log.warning("stream '%s': new fields left out, as option new_fields says: %s", lake.stream, ", ".join(new))
     return only(whole, kept)
 
 

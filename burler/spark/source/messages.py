@@ -13,7 +13,7 @@ from msgspec import UNSET
 from burler.errors import BadRecordError, BatchError, StreamError
 from burler.singer.lines import LineCut, Message, bad, exact, numbered
 from burler.spark.source.declared import Declared, layout_of, unknown_fields
-from burler.words import some
+from burler.words import counted, some
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -174,11 +174,11 @@ class StreamRows:
         lost."""
         report = self._layout.report
         dropped = [
-            f"field '{path}' is in no schema and has no column: left out of {count} row(s)"
+            f"field '{path}' is in no schema and has no column: left out of {counted(count, 'row')}"
             for path, count in report.dropped.items()
             if ".".join(part for part in path.split(".") if part not in ("[]", "{}")) not in self._declared.known
         ]
         return dropped + [
-            f"field '{path}': {count} time(s) cut to microseconds, all that the column holds"
+            f"field '{path}': {counted(count, 'time')} cut to microseconds, all that the column holds"
             for path, count in report.truncated.items()
         ]

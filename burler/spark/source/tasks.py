@@ -19,6 +19,7 @@ from burler.spark.source.declared import Declared
 from burler.spark.source.foreign import ForeignTap
 from burler.spark.source.messages import StreamRows
 from burler.spark.source.telling import one_line
+from burler.words import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,10 +82,10 @@ def _exec_rows(task: Task, work: ExecWork) -> Generator[pa.RecordBatch, None, No
             while block := tap.read():
                 yield from rows.take(block)
             if tap.end():
+                failure = tap.failure(f" after {counted(rows.seen, 'row')}")
                 raise StreamError(
                     stream,
-                    f"stream '{stream}': {tap.failure(f' after {rows.seen} row(s)')}. "
-                    "No row of this read counts; run the command by itself to see more",
+                    f"stream '{stream}': {failure}. No row of this read counts; run the command by itself to see more",
                 )
             yield from rows.finish()
         except StreamError:

@@ -29,6 +29,7 @@ from burler.singer.messages import Message
 from burler.spark.streaming.holding import held
 from burler.spark.streaming.keeper import SpooledStates
 from burler.spark.streaming.note import Note, Stated, change_note, check_owner, plain, read_note
+from burler.words import counted
 
 _GRACE_SECONDS = 15.0
 _HOLD_SECONDS = 30.0
@@ -152,7 +153,8 @@ def _run_command(work: Work, found: Any, keeper: SpooledStates, stopper: Stopper
             return
         if tap.end():
             rows = sum(one.records for one in writer.committed.values())
-            raise StreamError(stream, f"stream '{stream}': {tap.failure(f' after {rows} row(s)')}")
+            failure = tap.failure(f" after {counted(rows, 'row')}")
+            raise StreamError(stream, f"stream '{stream}': {failure}")
 
 
 def _of_stream(settings: Settings, config: Mapping[str, Any], work: Work) -> Settings:

@@ -108,7 +108,7 @@ def test_many_files_are_read_by_executors_and_give_the_same(lake, read_stream):
     assert sorted((row.line, row.value) for row in read.bad) == [(5, f"{number}.5") for number in range(7)]
     names = set(lake.manifest("s")["file_stats"])
     assert len({row.file for row in read.bad}) == 7 and all(row.file.endswith(tuple(names)) for row in read.bad)
-    assert "field 'at': 21 time(s) cut to microseconds" in read.said.notes
+    assert "field 'at': 21 times cut to microseconds" in read.said.notes
     assert {(row["_sdc_sequence"], row["_sdc_version"]) for row in read.rows} == {(n + 1, n) for n in range(7)}
     assert len({row["_sdc_source_file"] for row in read.rows}) == 7
 

@@ -149,7 +149,7 @@ def test_each_value_is_right_or_its_row_is_quarantined(lake, read_stream, rows):
             assert got[name][name] == wanted, what
             assert type(got[name][name]) is type(wanted), what
     (digits,) = [name for name, case in NAMES.items() if case[0] == "nine digits"]
-    assert f"field '{digits}': 1 time(s) cut to microseconds" in read.said.notes
+    assert f"field '{digits}': 1 time cut to microseconds" in read.said.notes
     lines = [json.loads(row.record).get("record", json.loads(row.record))["n"] for row in read.bad]
     assert [row.line for row in read.bad] == [2 + rows[False].index(record(n, NAMES[n][2])) for n in lines]
     assert len({row.file for row in read.bad}) == 1
