@@ -42,7 +42,7 @@ def lake_text(lake: LakeInfo, *, with_files: bool) -> Iterator[str]:
         rows: list[tuple[str, ...]] = [_HEAD]
         for stream in tap.streams:
             rows += _rows(stream)
-        yield from _aligned(rows)
+        yield from _aligned(rows) if tap.streams else ("  no streams",)
         for stream in tap.streams:
             if stream.problem:
                 yield f"  {plain(stream.stream)}: {plain(stream.problem)}"

@@ -165,7 +165,7 @@ class Committer:
                 self._claim(key)
             return None
         path = self._path(key)
-        if self._locks.holds(path):
+        if self._locks.holds(path) and key in self._claims:  # not where the store failed between the two
             return None
         if len(self._locks) >= self._most:
             self.release([one for one in self._claims if one not in needed])

@@ -137,6 +137,16 @@ class Lake:
             folder: known.get(folder) or self.tap_of(folder) or folder for folder in self.store.folders(layout.ROOT)
         }
 
+    def wanted_taps(self, taps: Sequence[str] | None) -> dict[str, str]:
+        """Those of the taps that ``taps`` names; None: all.
+
+        Raises:
+            UsageError: one is not there; names those that are.
+        """
+        names = self.taps(asked=taps)
+        self._refuse_unknown("tap", taps, names.values())
+        return {folder: tap_id for folder, tap_id in names.items() if taps is None or tap_id in taps}
+
     def folders(self, *, taps: Sequence[str] | None = None, streams: Sequence[str] | None = None) -> list[StreamFolder]:
         """Every stream's folder, sorted; ``taps`` and ``streams`` narrow them. No manifest is read, but of names that
         were cut.
@@ -144,10 +154,8 @@ class Lake:
         Raises:
             UsageError: a tap or stream that was asked for is not there; names those that are.
         """
-        names = self.taps(asked=taps)
-        self._refuse_unknown("tap", taps, names.values())
-        wanted = [(folder, tap_id) for folder, tap_id in names.items() if taps is None or tap_id in taps]
-        return self.narrowed([one for tap in wanted for one in self.of_tap(*tap)], streams)
+        wanted = self.wanted_taps(taps)
+        return self.narrowed([one for tap in wanted.items() for one in self.of_tap(*tap)], streams)
 
     def of_tap(self, folder: str, tap_id: str) -> Iterator[StreamFolder]:
         """The folders of the streams of a tap, whose own folder's name is ``folder``."""

@@ -318,7 +318,24 @@ def test_care_leaves_it(folder: Path) -> None:
         assert burler("lake", *command, cwd=folder).code == 0
     assert sorted((path.name, path.read_bytes()) for path in folder.rglob("state*.json")) == before
     assert burler("lake", "check", "lake", cwd=folder).code == 0
+    assert burler("lake", "read", "lake", cwd=folder).code == 0
+    assert sorted((path.name, path.read_bytes()) for path in folder.rglob("state*.json")) == before
     assert (listed_state(folder) or "").startswith("20")
+
+
+def test_it_is_told_of_a_tap_without_streams_too(folder: Path) -> None:
+    run(folder)
+    for stream in ("orders", "lines", "shops"):
+        shutil.rmtree(folder / "lake/raw/tap-shop" / stream)
+    listed = burler("lake", "ls", "lake", cwd=folder)
+    assert listed.code == 0 and "tap-shop" in listed.text and "state: 20" in listed.text and "no streams" in listed.text
+    assert burler("lake", "check", "lake", cwd=folder).code == 0
+    (folder / "lake/raw/tap-shop/state.json").write_text("{")
+    assert "state: unreadable" in burler("lake", "ls", "lake", "--tap", "tap-shop", cwd=folder).text
+    checked = burler("lake", "check", "lake", cwd=folder)
+    assert checked.code == 1 and "raw/tap-shop/state.json" in checked.text
+    (folder / "lake/raw/tap-shop/state.json").unlink()
+    assert "nothing in this lake" in burler("lake", "ls", "lake", cwd=folder).text
 
 
 def listed_state(folder: Path) -> str | None:

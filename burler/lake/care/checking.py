@@ -97,9 +97,12 @@ def check(
         UsageError: no such tap or stream. StorageError: the store fails.
     """
     whole = taps is None and streams is None
-    wanted = Lake(store).folders(taps=taps, streams=streams)
+    lake = Lake(store)
+    wanted = lake.folders(taps=taps, streams=streams)
     listings, elsewhere = listed(store, wanted, whole=whole, now=now())
     findings = [*_by_names(store, wanted, whole=whole), *_leftovers(elsewhere)]
+    if streams is None:
+        findings += [one for folder in lake.wanted_taps(taps) for one in _states(store, f"{layout.ROOT}/{folder}")]
     known = [_Stream(listing) for listing in listings]
     for stream in known:
         stream.findings += stream.by_listing(fast=fast)
@@ -321,7 +324,7 @@ _FOREIGN = "Keep it: another program made this lake."
 
 
 def _by_names(store: Store, wanted: Sequence[StreamFolder], *, whole: bool) -> Iterator[Finding]:
-    """Findings about names, ``singerlake.json`` (if the ``whole`` lake is looked at), catalogues and states."""
+    """Findings about names, ``singerlake.json`` (if the ``whole`` lake is looked at) and catalogues."""
     folders: dict[str, list[str]] = {}
     for place in wanted:
         folders.setdefault(place.tap_folder, []).append(place.folder.rpartition("/")[2])
@@ -333,8 +336,12 @@ def _by_names(store: Store, wanted: Sequence[StreamFolder], *, whole: bool) -> I
         yield from _twins(tap_folder, names)
         for name in ("catalogue.json", "catalog.json"):
             yield from _unusable(store, f"{tap_folder}/{name}", "is the tap's catalogue", catalogue.as_catalogue)
-        for name, cure in ((layout.STATE, _NO_STATE), (layout.PREVIOUS_STATE, "Remove it: it can be spared.")):
-            yield from _unusable(store, f"{tap_folder}/{name}", "is the tap's state", StoredState.from_bytes, cure)
+
+
+def _states(store: Store, tap_folder: str) -> Iterator[Finding]:
+    """Findings about the state of a tap, which may be there without any stream."""
+    for name, cure in ((layout.STATE, _NO_STATE), (layout.PREVIOUS_STATE, "Remove it: it can be spared.")):
+        yield from _unusable(store, f"{tap_folder}/{name}", "is the tap's state", StoredState.from_bytes, cure)
 
 
 def _twins(folder: str, names: list[str]) -> Iterator[Finding]:

@@ -111,18 +111,20 @@ def ls(store: Store, *, taps: Sequence[str] | None = None, streams: Sequence[str
     Raises:
         UsageError: no such tap or stream. StorageError: the store fails.
     """
-    problem = None
+    lake, problem = Lake(store), None
     try:
-        notes = Lake(store).notes()
+        notes = lake.notes()
     except LakeError as error:
         notes, problem = {}, str(error)
     by_tap: dict[tuple[str, str], list[StreamInfo]] = {}
-    for place in Lake(store).folders(taps=taps, streams=streams):
+    if streams is None:  # a tap whose streams were removed by hand may have its state still
+        by_tap = {(tap_id, f"{layout.ROOT}/{folder}"): [] for folder, tap_id in lake.wanted_taps(taps).items()}
+    for place in lake.folders(taps=taps, streams=streams):
         found = _stream(place)
         if found is not None:
             by_tap.setdefault((place.tap_id, place.tap_folder), []).append(found)
     told = (_tap(store, tap_id, folder, notes.get(tap_id), some) for (tap_id, folder), some in by_tap.items())
-    return LakeInfo(store.url, tuple(told), problem)
+    return LakeInfo(store.url, tuple(tap for tap in told if tap.streams or tap.state), problem)
 
 
 def _tap(store: Store, tap_id: str, folder: str, notes: Any, streams: Sequence[StreamInfo]) -> TapInfo:

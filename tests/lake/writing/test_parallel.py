@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty_store import FaultyStore
 
-from burler.errors import LakeError, LockLost, MessageError, UsageError
+from burler.errors import LakeError, LockLost, MessageError, StorageError, UsageError
 from burler.lake import LakeDriver, LockSettings, PartWriter, RollSettings, WrittenFile, read_catalogue, read_singerlake
 from burler.singer.messages import ActivateVersion
 
@@ -64,6 +65,17 @@ def test_a_stream_of_which_no_worker_had_rows_is_known(lake: Any, driver: LakeDr
     assert list(snapshot.versions.values()) == ["v1"]
     assert catalog is not None
     assert [entry["stream"] for entry in catalog["streams"]] == ["users"]
+
+
+def test_a_schema_version_whose_claim_failed_is_claimed_at_the_next_try(lake: Any) -> None:
+    store = FaultyStore(lake.store)
+    store.fail("create", StorageError("no answer"), path="*/manifest.json")
+    with LakeDriver(store, lake.tap_id, clock=lake.clock) as driver:
+        with pytest.raises(StorageError):
+            driver.begin(lake.schema())
+        driver.begin(lake.schema())
+        driver.commit(part(lake, 1))
+    assert (epochs(lake), lake.ids(), lake.files("raw/*/*/*/singerlake.lock")) == ([1], [1], [])
 
 
 def test_files_come_back_from_json_and_pickle(lake: Any, driver: LakeDriver) -> None:
