@@ -15,6 +15,9 @@ is paused or killed between two of them:
 5. **STATE**: one that covers them goes out, once it is in the lake itself (``burler.lake.state``).
 6. **Release** (``end``): the lock goes at the end of the run; under ``tail`` after each commit.
 
+Who calls is ``burler.lake.writer``: it commits what is open before a wait, makes the files (3), and lets a STATE go (5)
+once no open file holds it back (``LakeWriter._settle``); a ``LakeDriver`` leaves both to others.
+
 What is said beside the data, in the tap's catalog and in ``singerlake.json``, is ``catalogue.RunNotes``'.
 """
 
