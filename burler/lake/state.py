@@ -8,9 +8,8 @@
 It is a STATE message with more keys: ``--state`` takes the file as it is. It is written by compare-and-swap behind the
 commits that it covers, so it is never ahead of them: where a run is killed between the two, rows come again. A run
 replaces the entries (of streams, of their partitions) that it ran, and leaves the others. Where one of its own entries
-was changed meanwhile, another run is at the same streams: this one ends once it
-has the lock of such a stream, before a row of it (``StateKeeper.check``), at the latest before its next STATE
-(``StateKeeper.save``). ``state.previous.json``
+was changed meanwhile, another run is at the same streams: this one ends once it has the lock of such a stream, before a
+row of it (``StateKeeper.check``), at the latest before its next STATE (``StateKeeper.save``). ``state.previous.json``
 is how it was before the last run that changed it. In the model of ``tests/lake/model`` this is ``keep_swap``.
 """
 
