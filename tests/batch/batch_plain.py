@@ -187,7 +187,7 @@ def _moment(text: str) -> dt.datetime:
 
 _PLAIN = {
     "number": float,
-    "decimal": lambda value: Decimal(value).normalize(),
+    "decimal": lambda value: Decimal(value).normalize() or Decimal(0),  # no column has a negative zero
     "moment": _moment,
     "date": dt.date.fromisoformat,
     "binary": base64.b64decode,
