@@ -52,14 +52,15 @@ class _Whole:
     """A task whose functions have come to their end, before what they have given is written.
 
     Attributes:
-        given: what of it is not. rows: the same, where that is plain rows of the root alone (copies), which may share a
-            page with those of other tasks; else None.
+        given: what of it is not. rows: those of the root among that.
+        shares: these are all of it, plain dicts (copies), which may share a page with those of other tasks.
         states: what authors keep, as it is true of all rows.
     """
 
     task: Task
     given: dict[str, list[Any]]
-    rows: list[Any] | None
+    rows: list[Any]
+    shares: bool
     states: Snapshot
 
 
@@ -112,19 +113,18 @@ class Outbox:
         shares = shares and len(set(map(id, rows))) == len(rows)  # else its own page says what is wrong
         if shares and rows:  # the author may fill the same dict again for the next task
             rows = given[root] = list(map(dict.copy, rows))
-        self._whole.append(_Whole(task, given, rows if shares else None, states))
+        self._whole.append(_Whole(task, given, rows, shares, states))
         self.waiting_rows += len(rows)
         if shares:  # else functions of the author's may see its rows, and ask who they are for
             self.end()
         return shares and task.error is None
 
-    def finish(self, task: Task, states: Snapshot | None) -> None:
+    def finish(self, task: Task, states: Snapshot) -> None:
         """A task has come to its end, and all that it gave is out, if nothing was wrong with it."""
         self.guarded(task, task.check_overlap)
         if task.error is None:
             task.note_incomplete()
-            if states is not None:
-                task.keep_states(states)
+            task.keep_states(states)
             task.finish()
             if self.task is task:
                 self.end()
@@ -165,8 +165,8 @@ class Outbox:
 
     def _write_whole(self) -> None:
         """Write what the first of the tasks that have come to their end have given, and end them."""
-        together = list(takewhile(lambda one: one.rows is not None and one.task.error is None, self._whole))
-        rows = [row for one in together for row in one.rows or ()]
+        together = list(takewhile(lambda one: one.shares and one.task.error is None, self._whole))
+        rows = [row for one in together for row in one.rows]
         if rows:
             count = self._write_together(together, rows)
         else:
@@ -175,7 +175,7 @@ class Outbox:
                 self._write(one.task, one.given)
         written, self._whole = self._whole[:count], self._whole[count:]
         for one in written:
-            self.waiting_rows -= len(one.given.get(self.job.name, ()))
+            self.waiting_rows -= len(one.rows)
             self.finish(one.task, one.states)
             if one.task.error is not None and one.task is not self.task:  # else its worker does that
                 self.job.task_ended(one.task)
@@ -194,13 +194,13 @@ class Outbox:
             if self.run.stop.error is failed:  # the sink's
                 raise
             for one in whole:
-                one.rows = None
+                one.shares = False
             return 0
         out = writer.rows - before
         given = getattr(keys, "given", keys)
         job.at, at, count = name, 0, 0
         for one in whole:
-            end = at + len(one.rows or ())
+            end = at + len(one.rows)
             observed = KeyValues(keys[at : min(end, out)], given[at : min(end, out)])
             self.guarded(one.task, partial(one.task.observe, name, observed))
             at, count = end, count + 1
