@@ -4,6 +4,7 @@ their streams, which is done behind it. What writes runs under the run's lock; `
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 Above = Mapping[str, Row]
 """A row of a parent, that of its own parent, and so on, by their streams."""
 
+_OURS = 2  # references to a dict that is in a list, and is looked at: nobody else has it
 _MANY = 5000  # rows that were emitted by name and are not written yet, at the most
 
 
@@ -53,7 +55,7 @@ class _Whole:
 
     Attributes:
         given: what of it is not. rows: those of the root among that.
-        shares: these are all of it, plain dicts (copies), which may share a page with those of other tasks.
+        shares: these are all of it, plain dicts that nobody else has, which may share a page with those of other tasks.
         states: what authors keep, as it is true of all rows.
     """
 
@@ -110,9 +112,10 @@ class Outbox:
         given, root = self.buffer.take(), self.job.name
         rows = given.get(root, [])
         shares = self.job.shares_pages and given.keys() <= {root} and set(map(type, rows)) <= {dict}
-        shares = shares and len(set(map(id, rows))) == len(rows)  # else its own page says what is wrong
-        if shares and rows:  # the author may fill the same dict again for the next task
-            rows = given[root] = list(map(dict.copy, rows))
+        if shares and max(map(sys.getrefcount, rows), default=0) > _OURS:
+            shares = len(set(map(id, rows))) == len(rows)  # else its own page says what is wrong
+            if shares:  # the author has a dict still, and may fill it again for the next task
+                rows = given[root] = list(map(dict.copy, rows))
         self._whole.append(_Whole(task, given, rows, shares, states))
         self.waiting_rows += len(rows)
         if shares:  # else functions of the author's may see its rows, and ask who they are for
