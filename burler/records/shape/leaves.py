@@ -419,12 +419,12 @@ def kind_and_fix(schema: Any, check: Check | None, held: Callable[[Mapping[str, 
     if isinstance(schema, Mapping) and not held(schema):
         wanted, items = set(types_of(schema)), schema.get("items")
         if is_number(schema):
-            return msgspec.Raw, _numbers("null" in wanted)
+            return msgspec.Raw, unchanged_if(_numbers("null" in wanted))
         if wanted in ({"array"}, {"array", "null"}) and is_number(items) and not held(items):
             kind = list[msgspec.Raw]
-            return (kind | None if "null" in wanted else kind), _lists(_numbers(takes_null(items)))
+            return (kind | None if "null" in wanted else kind), unchanged_if(_lists(_numbers(takes_null(items))))
     if (schema is True or schema == {}) and check is not None:
-        return msgspec.Raw, _open
+        return msgspec.Raw, unchanged_if(lambda values: goes_as_it_is(_joined(values, b"")))
     return msgspec.Raw, _decoded(check)
 
 
@@ -436,15 +436,15 @@ def _joined(values: list[Any], between: bytes) -> bytes:
         return between.join([value for value in values if value is not _UNSET])
 
 
-def _numbers(nullable: bool) -> Fix:
+def _numbers(nullable: bool) -> Check:
     """JSON was read already, so that of the letters in numbers and ``null`` only these can be made."""
     letters = _NUMBER_OR_NULL if nullable else _NUMBER
 
-    def fix(values: list[Any]) -> list[Any] | None:
+    def check(values: list[Any]) -> bool:
         joined = _joined(values, b",")
-        return None if joined.translate(None, letters) or not _is_readable(joined) else values
+        return not joined.translate(None, letters) and _is_readable(joined)
 
-    return fix
+    return check
 
 
 def _is_readable(joined: bytes) -> bool:
@@ -454,16 +454,8 @@ def _is_readable(joined: bytes) -> bool:
     return not (b"e" in joined or b"E" in joined) or _HUGE.search(joined) is None
 
 
-def _lists(numbers: Fix) -> Fix:
-    def fix(values: list[Any]) -> list[Any] | None:
-        inner = list(chain.from_iterable(value for value in values if type(value) is list))
-        return None if numbers(inner) is None else values
-
-    return fix
-
-
-def _open(values: list[Any]) -> list[Any] | None:
-    return values if goes_as_it_is(_joined(values, b"")) else None
+def _lists(items: Check) -> Check:
+    return lambda values: items(list(chain.from_iterable(value for value in values if type(value) is list)))
 
 
 def goes_as_it_is(joined: bytes) -> bool:
