@@ -101,8 +101,9 @@ def check(
     wanted = lake.folders(taps=taps, streams=streams)
     listings, elsewhere = listed(store, wanted, whole=whole, now=now())
     findings = [*_by_names(store, wanted, whole=whole), *_leftovers(elsewhere)]
-    if streams is None:
-        findings += [one for folder in lake.wanted_taps(taps) for one in _states(store, f"{layout.ROOT}/{folder}")]
+    tap_folders = {f"{layout.ROOT}/{folder}" for folder in lake.wanted_taps(taps)} if streams is None else set()
+    for tap_folder in tap_folders | {place.tap_folder for place in wanted}:
+        findings += _states(store, tap_folder)
     known = [_Stream(listing) for listing in listings]
     for stream in known:
         stream.findings += stream.by_listing(fast=fast)

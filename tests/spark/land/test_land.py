@@ -70,6 +70,9 @@ def test_the_sink_of_a_run(spark: Any, tmp_path: Path):
     (tmp_path / "state.json").write_text(json.dumps(state))
     assert run(*given, "--state", tmp_path / "state.json", "--lake", tmp_path / "elsewhere").code == 0
     assert len(rows_of(tmp_path / "elsewhere", "tap-parts", "rows")) == 3
+    assert run(*given).code == 0
+    assert len(rows_of(out / "_lake", "tap-parts", "rows")) == 73, "it goes on from the state of the lake behind"
+    assert len(ids(out)) == 70
 
 
 def test_a_table_that_can_not_be_made_ends_a_run_with_1(spark: Any, tmp_path: Path):
