@@ -34,7 +34,7 @@ def lines(schema, rows, *, exact=False, **options):
     if exact:
         shaper.fast.compiled = None
     buffer = bytearray()
-    page = shaper.shape(rows, buffer, b"<", b">\n")
+    page = shaper.shape(rows, shape.Output(buffer, b"<", b">\n"))
     return [line[1:-1].decode() for line in bytes(buffer).split(b"\n") if line], page, shaper
 
 
@@ -616,7 +616,7 @@ def test_unknown_fields_are_counted_at_every_depth(exact, odd):
 def test_counts_add_up_over_pages_and_have_an_end():
     shaper = shape.Shaper("s", {"properties": {"id": INTEGER}})
     for page in range(3):
-        shaper.shape([{"id": 1, "x": 1, f"only{page}": 1}], bytearray(), b"", b"\n")
+        shaper.shape([{"id": 1, "x": 1, f"only{page}": 1}], shape.Output(bytearray(), b"", b"\n"))
     assert dropped_by(shaper) == {"x": 3, "only0": 1, "only1": 1, "only2": 1}
     for exact in (False, True):
         rows = [{"id": i, f"key{i}": 1} for i in range(3000)]
@@ -735,7 +735,7 @@ def test_a_field_that_is_off_does_not_come_back_through_an_open_schema(schema):
     """Also where the schema (a user's catalog may bring another one) does not name it at all."""
     buffer = bytearray()
     page = shape.Shaper("s", {"type": "object", **schema}, deselected=OFF).shape(
-        [copy.deepcopy(ROW)], buffer, b"", b"\n"
+        [copy.deepcopy(ROW)], shape.Output(buffer, b"", b"\n")
     )
     assert page.error is None and b"TOP" not in buffer, buffer
     row = json.loads(buffer)

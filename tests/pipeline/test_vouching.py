@@ -69,7 +69,7 @@ class Asked:
             self.said.append((bytes(output.buffer), known is not None and self.check.vouched(output.buffer, known)))
 
         output = Handing(self.prefix, self.suffix, take=take)
-        self.shaper.shape_to(rows, output)
+        self.shaper.shape(rows, output)
         output.flush()
         return self
 
@@ -167,9 +167,9 @@ def test_schemas_that_differ_do_not_trust_each_other() -> None:
 def test_lines_of_several_pages_in_one_buffer_are_not_vouched_for() -> None:
     one = Asked(of("whole"), shape.Rules())
     output = shape.Output(bytearray(), one.prefix, one.suffix)
-    one.shaper.shape_to([{"whole": 1}], output)
+    one.shaper.shape([{"whole": 1}], output)
     assert output.vouched is not None
-    one.shaper.shape_to([{"whole": 2}], output)
+    one.shaper.shape([{"whole": 2}], output)
     assert output.vouched is None
 
 

@@ -48,7 +48,7 @@ def _shaped(schema, pages, *, slowly, **options):
     lines, keys, error = [], [], None
     for rows in pages:
         buffer = bytearray(b"kept")
-        page = shaper.shape(rows, buffer, b"<", b">\n")
+        page = shaper.shape(rows, shape.Output(buffer, b"<", b">\n"))
         assert buffer.startswith(b"kept")
         texts = bytes(buffer[4:]).decode().split("\n")
         assert texts.pop() == "" and len(texts) == page.count

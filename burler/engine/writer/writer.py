@@ -256,7 +256,7 @@ class StreamWriter:
         out = self._page
         out.begin()
         keys = out.give_rows(rows)
-        page = ShapedPage(len(rows), keys) if keys is not None else self._shaper.shape_to(rows, out)
+        page = ShapedPage(len(rows), keys) if keys is not None else self._shaper.shape(rows, out)
         out.end(page.keys)
         return page
 

@@ -244,11 +244,7 @@ class Shaper:
         """Fields that were dropped because no schema knows them: counted in rows (in arrays: in objects)."""
         return self.exact.unknown
 
-    def shape(self, rows: list[dict[str, Any]], buffer: bytearray, prefix: bytes, suffix: bytes) -> ShapedPage:
-        """Append one line for each row to ``buffer``."""
-        return self.shape_to(rows, Output(buffer, prefix, suffix))
-
-    def shape_to(self, rows: list[dict[str, Any]], output: Output | Fitted) -> ShapedPage:
+    def shape(self, rows: list[dict[str, Any]], output: Output | Fitted) -> ShapedPage:
         """Append each row."""
         structs = self.fast.structs(rows)
         if structs is None:
@@ -372,7 +368,7 @@ class Shaper:
     def fit(self, rows: list[dict[str, Any]]) -> FittedPage:
         """The same rows as dicts, for a function of the author's that sees them."""
         fitted = Fitted()
-        page = self.shape_to(rows, fitted)
+        page = self.shape(rows, fitted)
         skipped = set(page.skipped)
         origin = [i for i in range(page.taken) if i not in skipped]
         if self.key is None:
@@ -405,10 +401,10 @@ class Shaper:
         if self.fast.compiled is None or len(rows) <= _FEW:
             return self._one_by_one(rows, output)
         middle = len(rows) // 2
-        first = self.shape_to(rows[:middle], output)
+        first = self.shape(rows[:middle], output)
         if first.error is not None:
             return first
-        return first.followed_by(self.shape_to(rows[middle:], output))
+        return first.followed_by(self.shape(rows[middle:], output))
 
     def _one_by_one(self, rows: list[dict[str, Any]], output: Output | Fitted) -> ShapedPage:
         keys = KeyValues(given=[])

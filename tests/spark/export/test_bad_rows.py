@@ -51,7 +51,7 @@ def test_each_increment_has_its_own_limit_and_its_own_file(lake, run, tmp_path, 
         run(max_bad_rows=1)
     assert len(list((tmp_path / "out" / "_quarantine").rglob("*.jsonl"))) == 2
     lake.commit("s", [BAD, BAD], schema=SCHEMA)
-    with pytest.raises(ExportError, match=r"2 row\(s\) .*1 may"):
+    with pytest.raises(ExportError, match=r"2 rows .*1 may"):
         run(max_bad_rows=1)
 
 
