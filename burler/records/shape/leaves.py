@@ -316,8 +316,7 @@ def fixed_times(values: list[Any], gaps: frozenset[type] = frozenset()) -> tuple
         gaps: what may stand where there is none.
     """
     try:
-        joined = _of_one_form(values)
-        if joined:
+        if joined := _of_one_form(values):
             return _without_zeros(values, joined), msgspec.convert(values, list[_AWARE])
         kinds = set(map(type, values))
         if not kinds.isdisjoint((_NULL, _ABSENT)):
@@ -385,7 +384,6 @@ def _without_zeros(texts: list[str], joined: str) -> list[str]:
 
 _NUMBER = b"0123456789.,-+eE"
 _NUMBER_OR_NULL = _NUMBER + b"nul"
-_UNSET = msgspec.UNSET
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _MANY = b"0" * 300
 _HUGE = re.compile(rb"[eE][+-]?\d{3}")
@@ -433,7 +431,7 @@ def _joined(values: list[Any], between: bytes) -> bytes:
     try:
         return between.join(values)
     except TypeError:
-        return between.join([value for value in values if value is not _UNSET])
+        return between.join([value for value in values if value is not msgspec.UNSET])
 
 
 def _numbers(nullable: bool) -> Check:
