@@ -112,25 +112,25 @@ class Buffer:
     thread puts, any thread may take. ``is_cutting``: ``cut`` was called."""
 
     def __init__(self) -> None:
-        self._given: dict[str, deque[Item]] = {}
-        self._now: deque[Item] = deque()
+        self._given: dict[str, list[Item]] = {}
+        self._now: list[Item] = []
         self._taken = 0
         self._more = 0  # rows beyond one an item
         self._lock = threading.Lock()
         self.is_cutting = self._is_cut = False
 
-    def of(self, stream: str) -> deque[Item]:
+    def of(self, stream: str) -> list[Item]:
         """Where a function's rows go, from now on: of one function at a time."""
         with self._lock:
             if stream not in self._given:
-                self._given[stream] = deque()
+                self._given[stream] = []
             self._now = self._given[stream]
         return self._now
 
     def put(self, stream: str, item: Item) -> None:
         """Add a row that a function gives beside those that it yields."""
         with self._lock:
-            self._given.setdefault(stream, deque()).append(item)
+            self._given.setdefault(stream, []).append(item)
 
     def several(self, rows: int) -> None:
         """An item of so many rows follows."""
@@ -147,7 +147,7 @@ class Buffer:
     def last(self, count: int) -> list[Item]:
         """The last items of the function that runs; fewer, if the timer has just taken some."""
         with self._lock:
-            return list(islice(reversed(self._now), count))
+            return self._now[-count:]
 
     def cut(self) -> None:
         """Nothing that user code yields from here on counts: Stop is being raised in it, and if it eats that and goes
@@ -161,8 +161,9 @@ class Buffer:
         with self._lock:
             for stream, given in self._given.items():
                 count = len(given)
-                if count:
-                    found[stream] = list(map(deque.popleft, repeat(given, count)))
+                if count:  # more may be put behind these meanwhile, by a function that runs
+                    found[stream] = given[:count]
+                    del given[:count]
                     self._taken += count
             if self._is_cut:
                 return {}
@@ -400,7 +401,7 @@ class Pull:
             items = [item[1] if len(item) == 2 else item for item in items]
             kinds = set(map(type, items))
         if kinds == {dict}:
-            size = size_of_row(items[0]) * count
+            size = size_of_row(items[-1]) * count
         else:
             size = sum(map(size_of_item, items))
             if any(type(item) is not dict and not (type(item) is bytes and is_line(item)) for item in items):
