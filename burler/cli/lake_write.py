@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import select
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -130,27 +130,6 @@ def write(
 
     Exit codes: 0 all is committed, 1 input is broken, 2 usage, 3 another writer has the lock, 4 nobody reads STATE.
     """
-    given = {key: value for key, value in options.items() if value is not None}
-    return write_command(path, tap_id, given, storage_options, allow, lake_options)
-
-
-def write_command(
-    path: str,
-    tap_id: str | None,
-    given: dict[str, Any],
-    storage_options: str | None = None,
-    allow: Allowed | None = None,
-    lake_options: str | None = None,
-) -> int:
-    """Messages of any tap on stdin into a lake; STATE lines out after their data is committed.
-
-    ``given``: how files roll, how locks wait, and the like, by the names of the options.
-    ``storage_options``: a JSON object, or a file with one, for the library that reaches the files of BATCH messages.
-    ``allow``: what these may name.
-
-    Without ``state_values`` among ``given`` they are messages. At the end the log says what was committed of each
-    stream, also where an error ended it. One SIGTERM or SIGINT ends it as the end of input does.
-    """
     from burler.cli.progress import progress
     from burler.engine.run.signals import Stopper
     from burler.lake.writer import ingest
@@ -160,14 +139,13 @@ def write_command(
     if sys.stdin is None:
         raise UsageError("stdin is closed: pipe a tap's messages in, as in: tap-crm | burler lake write ...")
     process.tell_terminal("messages")
-    options = read_options("--storage-options", storage_options)
-    wanted = _writer_options(given)
+    given = {key: value for key, value in options.items() if value is not None}
+    batches = read_options("--storage-options", storage_options)
     store = open_lake(path, lake_options)
     on_terminal = process.stdout_on_terminal()
     with process.own_stdout() as lines:
         stopper = Stopper(lambda: lines.blocked_since)
-        emit = _printing(lines, bare=bool(given.get("state_values")))
-        writer = _writer(store, tap_id, emit, stopper, wanted)
+        writer = _writer(store, tap_id, given, lines, lambda: stopper.requested)
         try:
             with stopper.installed(), progress(lambda: _committed(writer), stdout_on_terminal=on_terminal):
                 _wait_for_input(sys.stdin.fileno(), stopper)
@@ -175,23 +153,12 @@ def write_command(
                     sys.stdin.fileno(),
                     writer,
                     should_stop=lambda: stopper.requested,
-                    storage_options=options,
+                    storage_options=batches,
                     allow=allow,
                 )
         finally:
             _tell(writer)
     return 0
-
-
-def _printing(lines: LineWriter, *, bare: bool) -> Callable[[State], None]:
-    """What prints a STATE at once: the message, or its ``bare`` value."""
-    from burler.singer.messages import encode, to_line
-
-    def emit(message: State) -> None:
-        lines.write(encode(message.value) + b"\n" if bare else to_line(message))
-        lines.flush()
-
-    return emit
 
 
 def _committed(writer: LakeWriter) -> str:
@@ -211,39 +178,38 @@ def _tell(writer: LakeWriter) -> None:
         metric(RECORD_COUNT, done.records, endpoint=stream)
 
 
-def _writer_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of a ``LakeWriter`` from options of the command line.
+def _writer(
+    store: Store, tap_id: str, given: Mapping[str, Any], lines: LineWriter, should_stop: Callable[[], bool]
+) -> LakeWriter:
+    """What commits; each STATE is kept in the lake, then printed at once: the message, or its bare value.
+
+    Args:
+        given: how files roll, how locks wait, and the like, by the names of the options.
 
     Raises:
         UsageError: a number that can't be.
     """
     from burler.batch.rolling import RollSettings
     from burler.lake.locks import LockSettings
-
-    compression = given.get("compression")
-    return {
-        "settings": RollSettings(**{key: value for key, value in given.items() if key.startswith("max_")}),
-        "locks": LockSettings(**{key[5:]: value for key, value in given.items() if key.startswith("lock_")}),
-        "compression": None if compression == "none" else compression or "gz",
-        "encoding": given.get("encoding"),
-        "tail": bool(given.get("tail")),
-    }
-
-
-def _writer(
-    store: Store, tap_id: str, emit: Callable[[State], None], stopper: Stopper, wanted: dict[str, Any]
-) -> LakeWriter:
-    """What commits; each STATE is kept in the lake, too, before it goes out."""
     from burler.lake.state import LakeState, StateKeeper
     from burler.lake.writer import LakeWriter
+    from burler.singer.messages import encode, to_line
+
+    def emit(message: State) -> None:
+        lines.write(encode(message.value) + b"\n" if given["state_values"] else to_line(message))
+        lines.flush()
 
     return LakeWriter(
         store,
         tap_id,
         emit_state=emit,
         keeper=StateKeeper(LakeState(store, tap_id)),
-        should_stop=lambda: stopper.requested,
-        **wanted,
+        settings=RollSettings(**{key: value for key, value in given.items() if key.startswith("max_")}),
+        compression=None if given["compression"] == "none" else given["compression"],
+        encoding=given.get("encoding"),
+        locks=LockSettings(**{key[5:]: value for key, value in given.items() if key.startswith("lock_")}),
+        tail=given["tail"],
+        should_stop=should_stop,
     )
 
 

@@ -39,8 +39,17 @@ def read_catalogue(store: Store, tap_id: str) -> Document | None:
     return None
 
 
-def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, clock: Clock | None = None) -> None:
-    """Put the newest schema of each stream into the tap's catalog; other entries stay, of a ``catalog.json`` too."""
+def describe_streams(
+    store: Store, tap_id: str, schemas: Iterable[Schema], *, mend: bool = False, clock: Clock | None = None
+) -> None:
+    """Put the newest schema of each stream into the tap's catalog; other entries stay, of a ``catalog.json`` too.
+
+    Args:
+        mend: what nobody can read is made anew, instead of being refused.
+
+    Raises:
+        LakeError: it is no catalog.
+    """
     wanted = list(schemas)
     path = layout.catalogue_path(tap_id)
 
@@ -55,7 +64,15 @@ def describe_streams(store: Store, tap_id: str, schemas: Iterable[Schema], *, cl
             entries[at] = _entry(schema, entries[at])
         return {**catalog, "streams": entries}
 
-    change_json(store, path, change, as_catalogue, clock)
+    def parse(data: bytes, place: str) -> Document:
+        try:
+            return as_catalogue(data, place)
+        except LakeError:
+            if not mend:
+                raise
+            return {"streams": []}
+
+    change_json(store, path, change, parse, clock)
 
 
 def stream_named(entry: Document) -> str | None:

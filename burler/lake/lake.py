@@ -210,10 +210,8 @@ class Lake:
         if not there:
             raise self.is_empty()
         what, wanted = ("stream", stream) if stream is not None else ("tap", tap or "")
-        hint = did_you_mean(wanted, [one.tap_id if stream is None else one.stream for one in there])
-        raise UsageError(
-            f"{self.store.url}: there is no {what} '{wanted}' in this lake.{hint} It has (tap/stream): {shown}."
-        )
+        have = (one.stream if what == "stream" else one.tap_id for one in there)
+        raise UsageError(not_there(self.store.url, what, wanted, have))
 
     def snapshot(self, tap_id: str, stream: str) -> Snapshot:
         """A stream as it is now: its manifest or, where there is none, its folder listed (no statistics).
@@ -370,4 +368,4 @@ def taps_of(lake: Document | None) -> Document:
 def not_there(lake_url: str, what: str, name: str, have: Iterable[str]) -> str:
     """The sentence: ``what`` (a tap, a stream) is missing, the nearest name that is there, and what there is."""
     known = sorted(set(have))
-    return f"{lake_url}: no {what} '{name}' in this lake. It has: {some(known)}.{did_you_mean(name, known)}"
+    return f"{lake_url}: there is no {what} '{name}' in this lake.{did_you_mean(name, known)} It has: {some(known)}."

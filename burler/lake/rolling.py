@@ -22,9 +22,14 @@ from burler.lake.snapshot import FileStats
 from burler.singer.messages import Vouched
 from burler.storage.base import NewFile, Store
 
-COMPRESSIONS = ("gz", "bz2", None)
 _INT64 = range(-(2**63), 2**63)
 _REMEMBERED_NAMES = 10_000
+
+
+def check_compression(compression: str | None) -> None:
+    """Raises: UsageError: a lake's files can't be compressed so."""
+    if compression not in ("gz", "bz2", None):
+        raise UsageError(f"compression {compression!r} is unknown. Known: gz, bz2, none.")
 
 
 @dataclass(slots=True)
@@ -152,8 +157,7 @@ class RollingFiles(OpenFiles[OpenDataFile]):
         compression: str | None,
         compression_level: int,
     ) -> None:
-        if compression not in COMPRESSIONS:
-            raise UsageError(f"compression {compression!r} is unknown. Known: gz, bz2, none.")
+        check_compression(compression)
         super().__init__(clock, most=settings.max_open_files, age_seconds=settings.max_file_age_seconds)
         self.place = 0
         self._store, self._tap_id, self._settings = store, tap_id, settings

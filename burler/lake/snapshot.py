@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -89,15 +90,23 @@ class FileStats:
         return stats
 
 
-def all_stats(wires: Mapping[str, Any]) -> dict[str, FileStats] | None:
-    """``FileStats.from_wire`` of all entries at once, some ten times as fast; None if it does not take one of them."""
-    try:
+def all_stats(wires: Mapping[str, Any]) -> dict[str, FileStats]:
+    """``FileStats.from_wire`` of all entries, at once: some ten times as fast.
+
+    Raises:
+        ValueError: one is not of this shape.
+    """
+    with contextlib.suppress(msgspec.ValidationError, UnicodeEncodeError):
         stats = msgspec.convert(wires, dict[str, FileStats])
-    except (msgspec.ValidationError, UnicodeEncodeError):
-        return None
-    complete = all("sequence" in wire for wire in wires.values())
-    extracted = [time for one in stats.values() for time in (one.first, one.last)]
-    return stats if complete and times.are_lake_form(extracted) else None
+        extracted = [time for one in stats.values() for time in (one.first, one.last)]
+        if all("sequence" in wire for wire in wires.values()) and times.are_lake_form(extracted):
+            return stats
+    for name, wire in wires.items():
+        try:
+            FileStats.from_wire(wire)
+        except ValueError as error:
+            raise ValueError(f"'file_stats' of {name!r} is of no known shape ({error})") from None
+    raise AssertionError("each fits, and all together do not")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +186,8 @@ class Snapshot:
         Raises:
             ValueError: what it says about a file is not of the right shape.
         """
-        wires = document["file_stats"]
-        known = all_stats(wires)
-
-        def file(name: str) -> DataFile:
-            stats = _stats(name, wires.get(name)) if known is None else known.get(name)
-            return DataFile(f"{folder}/{name}", stats)
-
-        files = list(map(file, document["files"]))
+        stats = all_stats(document["file_stats"])
+        files = [DataFile(f"{folder}/{name}", stats.get(name)) for name in document["files"]]
         parts = {name for one in files if one.stats for name in one.stats.replaces or ()} - set(document["files"])
         lines = {
             digest: entry["line"].encode()
@@ -200,7 +203,7 @@ class Snapshot:
             sequence=document["sequence"],
             versions=dict(document["versions"]),
             schema_lines=lines,
-            replaced=tuple(file(name) for name in sorted(parts) if name in wires),
+            replaced=tuple(DataFile(f"{folder}/{name}", stats[name]) for name in sorted(parts & stats.keys())),
             continues=document.get("continues") or {},
         )
 
@@ -243,10 +246,3 @@ def _in_order(files: list[DataFile]) -> tuple[DataFile, ...]:
     if len(numbers) == len(files) and not any(file.stats and file.stats.replaces for file in files):
         return tuple(sorted(files, key=lambda file: file.sequence))
     return tuple(sorted(files, key=lambda file: file.order))
-
-
-def _stats(name: str, wire: Mapping[str, Any] | None) -> FileStats | None:
-    try:
-        return None if wire is None else FileStats.from_wire(wire)
-    except ValueError as error:
-        raise ValueError(f"'file_stats' of {name!r} is of no known shape ({error})") from None

@@ -26,7 +26,7 @@ from burler.lake.care.vacuuming import remove_unlisted
 from burler.lake.datafile import read_blocks
 from burler.lake.lake import Lake, StreamFolder
 from burler.lake.replaced import Replacement
-from burler.lake.rolling import COMPRESSIONS
+from burler.lake.rolling import check_compression
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.singer.lines import decode_head, decode_outermost
 from burler.storage.base import OutcomeUnknown, Store
@@ -99,8 +99,7 @@ def compact(
     """
     if below_bytes < 1 or not older_than_seconds >= 0:
         raise UsageError("compact needs a size of 1 byte or more, and an age of 0 seconds or more.")
-    if compression not in COMPRESSIONS:
-        raise UsageError(f"compression {compression!r} is unknown. Known: gz, bz2, none.")
+    check_compression(compression)
     lake = Lake(store)
     lake.warn_if_alone("compact")
     found = []

@@ -9,7 +9,6 @@ that who has read the old one up to a commit goes on from there.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -28,7 +27,7 @@ from burler.lake.layout import sort_key
 from burler.lake.replaced import Replacement
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.store import swap
-from burler.storage.base import UNKNOWN_TIME, Conflict, OutcomeUnknown, Store, StoredFile
+from burler.storage.base import UNKNOWN_TIME, Store, StoredFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,15 +366,11 @@ def _described(place: StreamFolder, snapshot: Snapshot) -> list[str]:
 
 def _in_catalogue(store: Store, snapshot: Snapshot) -> None:
     """Have the stream in its tap's catalogue; one that nobody can read is made anew."""
-    tap_id, path = snapshot.tap_id, layout.catalogue_path(snapshot.tap_id)
     try:
-        known = catalogue.read_catalogue(store, tap_id)
+        known = catalogue.read_catalogue(store, snapshot.tap_id)
     except LakeError:
-        blob = store.read(path)
-        if blob is not None:
-            with contextlib.suppress(Conflict, OutcomeUnknown):  # somebody has just mended it
-                store.delete(path, tag=blob.tag)
-        known = catalogue.read_catalogue(store, tap_id)
-    if snapshot.stream not in map(catalogue.stream_named, (known or {"streams": ()})["streams"]) and snapshot.hashes:
-        newest = snapshot.files[-1].hash if snapshot.files else snapshot.hashes[-1]
-        catalogue.describe_streams(store, tap_id, [head_by_hash(store, snapshot, newest).message])
+        known = None
+    newest = snapshot.newest()
+    if newest is not None and snapshot.stream not in map(catalogue.stream_named, (known or {"streams": ()})["streams"]):
+        message = head_by_hash(store, snapshot, newest).message
+        catalogue.describe_streams(store, snapshot.tap_id, [message], mend=True)
