@@ -32,8 +32,8 @@ from burler.lake.clean import CleanCheck
 from burler.lake.datafile import read_lines, schema_message
 from burler.lake.lake import load, read_singerlake, streams
 from burler.lake.locks import LockSettings
-from burler.lake.manifest import WrittenFile
 from burler.lake.reading import LakeReading, Page, read
+from burler.lake.rolling import WrittenFile
 from burler.lake.snapshot import DataFile, FileStats, Snapshot
 from burler.lake.state import LakeState, StateKeeper, StoredState
 from burler.lake.store import open_store, probe

@@ -36,7 +36,8 @@ from burler.lake.catalogue import RunNotes
 from burler.lake.hashing import schema_hash, schema_line
 from burler.lake.lake import Lake
 from burler.lake.locks import Locks, LockSettings, StreamLock, new_writer_id
-from burler.lake.manifest import Claim, Key, LakeSchema, WrittenFile
+from burler.lake.manifest import Claim
+from burler.lake.rolling import Key, LakeSchema, WrittenFile
 from burler.lake.snapshot import FileStats
 from burler.lake.state import StateKeeper
 from burler.singer.messages import Schema

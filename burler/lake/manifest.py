@@ -34,10 +34,10 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import msgspec
 
@@ -48,7 +48,6 @@ from burler.lake.datafile import measure
 from burler.lake.hashing import spellings
 from burler.lake.snapshot import DataFile, FileStats
 from burler.lake.store import swap
-from burler.singer.messages import Schema
 from burler.storage.base import Store
 
 FORMAT = 1
@@ -57,68 +56,6 @@ _SAME = ("records", "bytes", "first", "last")
 _log = logging.getLogger("burler.lake")
 
 Document = dict[str, Any]
-Key = tuple[str, str]
-"""(stream, hash): a schema version of a tap."""
-
-
-@dataclass(frozen=True, slots=True)
-class LakeSchema:
-    """A SCHEMA message as a lake has it. ``line``: in canonical form; ``hash``: of that line, the folder's name."""
-
-    message: Schema
-    line: bytes
-    hash: str
-
-    @property
-    def stream(self) -> str:
-        """The stream."""
-        return self.message.stream
-
-    @property
-    def key(self) -> Key:
-        """(stream, hash)."""
-        return self.stream, self.hash
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """A data file that is durable and in no manifest yet. It can be pickled, and be JSON (``to_wire``, ``from_wire``).
-
-    ``name`` is relative to the stream's folder; ``schema_line`` is the canonical SCHEMA line it begins with.
-    """
-
-    tap_id: str
-    stream: str
-    hash: str
-    schema_line: bytes
-    name: str
-    stats: FileStats
-
-    @property
-    def key(self) -> Key:
-        """(stream, hash)."""
-        return self.stream, self.hash
-
-    def to_wire(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "tap_id": self.tap_id,
-            "stream": self.stream,
-            "hash": self.hash,
-            "schema_line": self.schema_line.decode(),
-            "name": self.name,
-            "stats": self.stats.to_wire(),
-        }
-
-    @classmethod
-    def from_wire(cls, wire: Mapping[str, Any]) -> Self:
-        """From JSON.
-
-        Raises:
-            KeyError, TypeError, ValueError: it is not of this shape.
-        """
-        texts = {key: str(wire[key]) for key in ("tap_id", "stream", "hash", "name")}
-        return cls(**texts, schema_line=str(wire["schema_line"]).encode(), stats=FileStats.from_wire(wire["stats"]))
 
 
 # ---- claims and commits ----------------------------------------------------------------------------------------------

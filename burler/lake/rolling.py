@@ -1,5 +1,5 @@
 """Data files while they are open, at most one a stream: rows go in, and what has become of a file that was ended is
-given back.
+given back, to be committed.
 
 Nothing here knows of locks, claims or STATEs, and no file is begun or ended unasked: which files are to be ended (full,
 old, too many, too large together) is said, and whoever writes (``burler.lake.writer``) does it in its own order.
@@ -7,8 +7,9 @@ old, too many, too large together) is said, and whoever writes (``burler.lake.wr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 from burler import times
 from burler.batch.rolling import OpenFiles, RollSettings, fitting
@@ -17,13 +18,75 @@ from burler.errors import MessageError, UsageError
 from burler.formats.compression import Compressor, compressor
 from burler.lake import layout
 from burler.lake.clean import CleanCheck
-from burler.lake.manifest import LakeSchema, WrittenFile
 from burler.lake.snapshot import FileStats
-from burler.singer.messages import Vouched
+from burler.singer.messages import Schema, Vouched
 from burler.storage.base import NewFile, Store
 
 _INT64 = range(-(2**63), 2**63)
 _REMEMBERED_NAMES = 10_000
+
+Key = tuple[str, str]
+"""(stream, hash): a schema version of a tap."""
+
+
+@dataclass(frozen=True, slots=True)
+class LakeSchema:
+    """A SCHEMA message as a lake has it. ``line``: in canonical form; ``hash``: of that line, the folder's name."""
+
+    message: Schema
+    line: bytes
+    hash: str
+
+    @property
+    def stream(self) -> str:
+        """The stream."""
+        return self.message.stream
+
+    @property
+    def key(self) -> Key:
+        """(stream, hash)."""
+        return self.stream, self.hash
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A data file that is durable and in no manifest yet. It can be pickled, and be JSON (``to_wire``, ``from_wire``).
+
+    ``name`` is relative to the stream's folder; ``schema_line`` is the canonical SCHEMA line it begins with.
+    """
+
+    tap_id: str
+    stream: str
+    hash: str
+    schema_line: bytes
+    name: str
+    stats: FileStats
+
+    @property
+    def key(self) -> Key:
+        """(stream, hash)."""
+        return self.stream, self.hash
+
+    def to_wire(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "tap_id": self.tap_id,
+            "stream": self.stream,
+            "hash": self.hash,
+            "schema_line": self.schema_line.decode(),
+            "name": self.name,
+            "stats": self.stats.to_wire(),
+        }
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> Self:
+        """From JSON.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is not of this shape.
+        """
+        texts = {key: str(wire[key]) for key in ("tap_id", "stream", "hash", "name")}
+        return cls(**texts, schema_line=str(wire["schema_line"]).encode(), stats=FileStats.from_wire(wire["stats"]))
 
 
 def check_compression(compression: str | None) -> None:

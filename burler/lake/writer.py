@@ -47,8 +47,7 @@ from burler.lake.committer import Committed, Committer
 from burler.lake.datafile import head_of
 from burler.lake.hashing import schema_hash, schema_line
 from burler.lake.locks import LockSettings, WaitStopped
-from burler.lake.manifest import Key, LakeSchema, WrittenFile
-from burler.lake.rolling import OpenDataFile, PageLines, RollingFiles
+from burler.lake.rolling import Key, LakeSchema, OpenDataFile, PageLines, RollingFiles, WrittenFile
 from burler.lake.state import StateKeeper
 from burler.singer.messages import ActivateVersion, Message, Records, Schema, State, Vouched, to_line
 from burler.singer.reader import BatchLine, Ingested, PageReader, Stopped

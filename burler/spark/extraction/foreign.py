@@ -14,7 +14,7 @@ from typing import Any
 from burler.config.secrets import hide_config, masked
 from burler.engine.remote import Merge
 from burler.errors import MessageError, StreamError
-from burler.lake.manifest import WrittenFile
+from burler.lake.rolling import WrittenFile
 from burler.lake.writer import LakeDriver, PartWriter, ingest
 from burler.singer.catalog import catalog_from_wire
 from burler.singer.messages import Message, Schema, State

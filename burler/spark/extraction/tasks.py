@@ -12,7 +12,7 @@ from burler.appref import AppRef
 from burler.config.secrets import masked
 from burler.engine.remote import Part, run_part
 from burler.errors import UsageError
-from burler.lake.manifest import WrittenFile
+from burler.lake.rolling import WrittenFile
 from burler.lake.store import open_store
 from burler.lake.writer import PartWriter
 from burler.settings import Settings
