@@ -195,8 +195,8 @@ def test_a_broken_manifest_fails_its_stream_alone(lake: Path, tmp_path: Path) ->
     [
         (["nowhere"], "there is no lake at nowhere: no such folder. Is it spelled right?"),
         (["LAKE", "--stream", "none"], "no stream 'none' in this lake. It has: few, many."),
-        (["LAKE", "--stream", "mny"], "no stream 'mny' in this lake. It has: few, many. Did you mean 'many'?"),
-        (["LAKE", "--tap", "tap-y"], "no tap 'tap-y' in this lake. It has: tap-any. Did you mean 'tap-any'?"),
+        (["LAKE", "--stream", "mny"], "no stream 'mny' in this lake. Did you mean 'many'? It has: few, many."),
+        (["LAKE", "--tap", "tap-y"], "no tap 'tap-y' in this lake. Did you mean 'tap-any'? It has: tap-any."),
         (["LAKE", "--schema", "v7"], "no stream has the schema version 'v7'"),
         (["LAKE", "--since", "soon"], "since: 'soon' is no RFC 3339 date-time"),
         (["LAKE", "--since", "2024-05-02", "--until", "2024-05-01"], "nothing lies between"),
