@@ -18,7 +18,7 @@ from burler.errors import BurlerError, LakeError, UsageError
 from burler.lake import layout
 from burler.lake.hashing import CANONICAL_FORM, ENCODINGS
 from burler.lake.lake import LAKE_FORMAT, Lake, as_singerlake, read_singerlake, taps_of
-from burler.lake.store import Document, change_json, parse_json
+from burler.lake.store import Document, change_json, parse_json, unusable
 from burler.singer.messages import Schema
 from burler.storage.base import Store
 
@@ -296,5 +296,5 @@ def as_catalogue(data: bytes, place: str) -> Document:
     document = parse_json(data, place)
     streams = document.get("streams")
     if not isinstance(streams, list) or not all(isinstance(entry, dict) for entry in streams):
-        raise LakeError(f"{place} is no Singer catalog. Repair it, or move it away: it can be spared.")
+        raise unusable(place, "is no Singer catalog")
     return document

@@ -35,6 +35,8 @@ CURE_DAMAGED = (
     "Restore it from a copy. Else move it out of the lake, run burler lake rebuild, and extract that time again "
     "(docs/lake-care.md)."
 )
+CURE_MOVED = "Restore it from a copy, or move it to the folder it belongs to; then burler lake rebuild."
+CURE_CHANGED = "If it was changed, restore it from a copy; burler lake rebuild takes it as it is."
 CURE_MISSING = (
     "If burler lake vacuum took it during this run: run again, and give vacuum a longer --older-than. Restore it from "
     "a copy otherwise; else run burler lake rebuild, which drops it, and extract that time again (docs/lake-care.md)."
@@ -126,7 +128,7 @@ def _check_first_line(path: str, line: bytes) -> None:
     if actual is not None:
         raise DamagedFile(
             f"{path}: line 1 hashes to {actual}, not to its folder {folder}: the file was changed or moved.\n"
-            "Restore it from a copy, or move it to the folder it belongs to; then burler lake rebuild.",
+            f"{CURE_MOVED}",
             "hash",
         )
 

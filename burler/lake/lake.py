@@ -16,7 +16,7 @@ from burler.lake import layout, replaced
 from burler.lake import manifest as doc
 from burler.lake.hashing import hash_encoding
 from burler.lake.snapshot import DataFile, Snapshot
-from burler.lake.store import Document, parse_json
+from burler.lake.store import Document, parse_json, unusable
 from burler.storage.base import Store
 from burler.suggest import did_you_mean
 from burler.words import some
@@ -353,9 +353,7 @@ def as_singerlake(data: bytes, place: str) -> Document:
     taps = document.get("taps", {})
     fits = isinstance(taps, dict) and all(notes is None or isinstance(notes, dict) for notes in taps.values())
     if not fits and document.get("format", LAKE_FORMAT) == LAKE_FORMAT:
-        raise LakeError(
-            f"{place}: its 'taps' are no JSON objects by their ids. Repair it, or move it away: it can be spared."
-        )
+        raise unusable(place, "has 'taps' that are no JSON objects by their ids")
     return document
 
 

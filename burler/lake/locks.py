@@ -485,10 +485,13 @@ class Locks:
     def _keep(self, lock: StreamLock) -> None:
         self._held[lock.path] = lock
         if self._heartbeat and self._thread is None:
-            self._ended = threading.Event()
-            arguments = (weakref.ref(self), self._ended, self.settings.ttl_seconds / BEATS_PER_TTL)
-            self._thread = threading.Thread(target=_beat_on, args=arguments, name="burler-lake-locks", daemon=True)
-            self._thread.start()
+            self._begin_to_beat()
+
+    def _begin_to_beat(self) -> None:
+        self._ended = threading.Event()
+        arguments = (weakref.ref(self), self._ended, self.settings.ttl_seconds / BEATS_PER_TTL)
+        self._thread = threading.Thread(target=_beat_on, args=arguments, name="burler-lake-locks", daemon=True)
+        self._thread.start()
 
 
 def _beat_on(locks: weakref.ref[Locks], ended: threading.Event, seconds: float) -> None:

@@ -27,7 +27,7 @@ from burler import times
 from burler.errors import BatchError, DataError, LakeError, MessageError, UsageError
 from burler.extras import require
 from burler.lake.choice import ALL_TIMES, Choice, Cut, Fields, Window, cut_of, refuse_unknown_fields, window
-from burler.lake.datafile import CURE_DAMAGED, Head, head_by_hash, head_of, read_blocks
+from burler.lake.datafile import CURE_CHANGED, CURE_DAMAGED, Head, head_by_hash, head_of, read_blocks
 from burler.lake.lake import Lake
 from burler.lake.snapshot import DataFile, Snapshot
 from burler.lake.store import open_store
@@ -241,8 +241,7 @@ class FileLines:
         stats = self._file.stats
         if stats is not None and records != stats.records:
             raise LakeError(
-                f"{self._place} holds {records:,} rows where the manifest says {stats.records:,}.\n"
-                "If it was changed, restore it from a copy; burler lake rebuild takes it as it is."
+                f"{self._place} holds {records:,} rows where the manifest says {stats.records:,}.\n{CURE_CHANGED}"
             )
 
 

@@ -21,7 +21,7 @@ from burler.errors import LakeError, StorageError, UsageError
 from burler.localfile import Cures
 from burler.singer.messages import encode
 from burler.storage import open_location
-from burler.storage.base import Conflict, OutcomeUnknown, Store
+from burler.storage.base import Conflict, FileStore, OutcomeUnknown, Store
 from burler.storage.location import Location, Words
 
 _log = logging.getLogger("burler.lake")
@@ -48,26 +48,28 @@ def open_store(url: str, *, must_exist: bool = False, options: Mapping[str, Any]
         StorageError: the store does not answer.
     """
     location = Location.parse(url, WORDS, options)
-    if location.scheme == "memory":
-        from burler.storage.memory import ConnectMemory
-        from burler.storage.objects import ObjectStore
-
-        memory = ObjectStore(location, ConnectMemory())
-        if must_exist and not memory.look("raw"):
-            raise UsageError(f"there is no lake at {url}: nothing is in it, and it ends with its process.")
-        return memory
     if location.folder is not None:
         if options:
             _log.warning("--lake-options are for stores, and %s is a folder of this machine: they do nothing.", url)
         _check_folder(location.folder, url, must_exist)
         return open_location(location)
-    store = open_location(location)
+    if location.scheme == "memory":
+        from burler.storage.memory import ConnectMemory
+        from burler.storage.objects import ObjectStore
+
+        store: FileStore = ObjectStore(location, ConnectMemory())
+    else:
+        store = open_location(location)
     if not store.look("raw") and must_exist:
-        raise UsageError(
-            f"there is no lake at {store.url}: nothing is below 'raw/'. Is it spelled right?\n"
-            f"A new lake is made by: some-tap | burler lake write {store.url} --tap-id some-tap"
-        )
+        raise _no_lake(store.url, "nothing is below 'raw/'")
     return store
+
+
+def _no_lake(url: str, fact: str) -> UsageError:
+    return UsageError(
+        f"there is no lake at {url}: {fact}. Is it spelled right?\n"
+        f"A new lake is made by: some-tap | burler lake write {url} --tap-id some-tap"
+    )
 
 
 LAKE_OF_TABLES = "_lake"
@@ -97,10 +99,7 @@ def _check_folder(path: Path, url: str, must_exist: bool) -> None:
     if is_there and not is_folder:
         raise UsageError(f"{url} is a file, and a lake is a folder. Give the folder that holds 'raw', or a new one.")
     if must_exist and not is_folder:
-        raise UsageError(
-            f"there is no lake at {url}: no such folder. Is it spelled right?\n"
-            f"A new lake is made by: some-tap | burler lake write {url} --tap-id some-tap"
-        )
+        raise _no_lake(url, "no such folder")
     if has_tables:
         raise UsageError(f"{url} holds tables, and no lake. The lake that they are made from is {below}.")
 
@@ -165,7 +164,7 @@ def change_json(
         try:
             new = msgspec.json.format(encode(wanted), indent=1) + b"\n"
         except (UnicodeEncodeError, RecursionError) as error:  # half of a surrogate pair; nested too deeply
-            raise LakeError(f"{store.locate(path)} can't be changed: {error}. Repair it, or move it away.") from None
+            raise unusable(store.locate(path), f"can't be changed: {error}") from None
         return None if new == data else new
 
     swap(store, path, changed, clock=clock)
@@ -183,7 +182,12 @@ def parse_json(data: bytes, place: str) -> Document:
     try:
         document = json.loads(data, parse_float=Decimal)  # keeps the digits of numbers it does not understand
     except (ValueError, RecursionError) as error:
-        raise LakeError(f"{place} is no valid JSON: {error}. Repair it, or move it away: it can be spared.") from None
+        raise unusable(place, f"is no valid JSON: {error}") from None
     if not isinstance(document, dict):
-        raise LakeError(f"{place} is no JSON object. Repair it, or move it away: it can be spared.")
+        raise unusable(place, "is no JSON object")
     return document
+
+
+def unusable(place: str, fact: str) -> LakeError:
+    """What is said of a descriptive file that can't be used."""
+    return LakeError(f"{place} {fact}.\nRepair it, or move it away: it can be spared.")

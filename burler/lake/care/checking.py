@@ -21,7 +21,7 @@ from burler import times
 from burler.errors import BurlerError, LakeError, StateError
 from burler.lake import catalogue, layout, replaced
 from burler.lake.care.inventory import Examined, Listing, StreamListing, examined, listed
-from burler.lake.datafile import DamagedFile, Measured
+from burler.lake.datafile import CURE_CHANGED, CURE_DAMAGED, CURE_MOVED, DamagedFile, Measured
 from burler.lake.lake import Lake, StreamFolder
 from burler.lake.snapshot import FileStats, Snapshot
 from burler.lake.state import StoredState
@@ -365,7 +365,8 @@ def _unusable(
         yield _finding("json", path, f"{what}, and can't be used", cure)
     except BurlerError as error:
         cure = cure if isinstance(error, LakeError) else _FOREIGN
-        yield _finding("json", path, f"{what}, and can't be used: {str(error).partition('. Repair')[0]}", cure)
+        fact = str(error).partition("\n")[0].removesuffix(".")
+        yield _finding("json", path, f"{what}, and can't be used: {fact}", cure)
 
 
 def _missing(store: Store, streams: Sequence[_Stream], *, whole: bool) -> tuple[list[Finding], tuple[str, ...]]:
@@ -403,7 +404,6 @@ def _missing(store: Store, streams: Sequence[_Stream], *, whole: bool) -> tuple[
     return findings, ()
 
 
-_ANEW = "Restore it from a copy. Else move it out of the lake, run burler lake rebuild, and extract that time again."
 _LEFT_OUT = "Restore it from a copy; then burler lake rebuild. Else move it out of the lake; extract that time again."
 """The cure for a damaged file that no manifest names."""
 _VACUUM = "burler lake vacuum removes it"
@@ -411,10 +411,10 @@ _CURES: dict[Kind, str] = {
     "unfinished": f"Nothing is lost: {_VACUUM} once it is old.",
     "missing": "Restore it from a copy. Else burler lake rebuild drops it; then extract that time again.",
     "double": "burler lake rebuild lists the compacted file alone.",
-    "hash": "Restore it from a copy, or move it to the folder it belongs to; then burler lake rebuild.",
-    "torn": _ANEW,
-    "message": _ANEW,
-    "count": "If it was changed, restore it from a copy; burler lake rebuild takes it as it is.",
+    "hash": CURE_MOVED,
+    "torn": CURE_DAMAGED,
+    "message": CURE_DAMAGED,
+    "count": CURE_CHANGED,
     "misplaced": "Move it into the folder of its schema version; then burler lake rebuild.",
     "json": "burler lake rebuild makes it anew.",
     "no manifest": "burler lake rebuild makes it anew.",
