@@ -155,9 +155,7 @@ def _encoding(rules: Any, place: str, wanted: str | None) -> str:
     return known
 
 
-def note_tap(
-    store: Store, tap_id: str, notes: Document, *, link: str | None = None, clock: Clock | None = None
-) -> None:
+def note_tap(store: Store, tap_id: str, notes: Document, *, link: str | None = None) -> None:
     """Put what people say of a tap into ``singerlake.json``; keys that are not given stay.
 
     Args:
@@ -166,7 +164,7 @@ def note_tap(
     Raises:
         LakeError: the file is broken. UsageError: see ``describe_lake``.
     """
-    describe_lake(store, tap_id, clock=clock)
+    describe_lake(store, tap_id)
 
     def change(tap: Document) -> bool:
         tap.update(notes)
@@ -175,10 +173,10 @@ def note_tap(
             tap["status"] = {**(status if isinstance(status, dict) else {"state": status}), "link": link or None}
         return True
 
-    _change_tap(store, tap_id, change, clock)
+    _change_tap(store, tap_id, change)
 
 
-def _change_tap(store: Store, tap_id: str, change: Callable[[Document], bool], clock: Clock | None) -> None:
+def _change_tap(store: Store, tap_id: str, change: Callable[[Document], bool], clock: Clock | None = None) -> None:
     """Change what ``singerlake.json`` says of a tap, where ``change`` says so; nothing where the tap is not in it."""
 
     def changed(document: Document | None) -> Document | None:

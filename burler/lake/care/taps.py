@@ -314,21 +314,18 @@ def state_of(store: Store, tap_id: str | None) -> LakeState:
     return LakeState(store, tap_id)
 
 
-def set_state(
-    state: LakeState, change: Callable[[dict[str, Any]], Mapping[str, Any]], *, now: Callable[[], float] = time.time
-) -> None:
+def set_state(state: LakeState, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
     """Change the value of a state by hand. A run that goes on from it later is held to the same config as before,
     unless nothing is left of it.
 
     Args:
         change: gets the value.
-        now: seconds since 1970, by the store's clock.
 
     Raises:
         LockLost: a run writes this tap.
         StateError: what is there can't be read, and nothing of it is to stay. StorageError: the store fails.
     """
-    _refuse_while_written(state, now())
+    _refuse_while_written(state)
 
     def changed(there: StoredState | None, _again: bool) -> StoredState:
         there = there or StoredState()
@@ -338,22 +335,22 @@ def set_state(
     state.change(changed, mend=True)
 
 
-def accept_config(state: LakeState, *, now: Callable[[], float] = time.time) -> bool:
+def accept_config(state: LakeState) -> bool:
     """Let the next run go on from a state with whatever config it has; False: there is no state.
 
     Raises:
         LockLost: a run writes this tap. StateError: the state can't be read. StorageError: the store fails.
     """
-    _refuse_while_written(state, now())
+    _refuse_while_written(state)
     if state.read() is None:
         return False
     state.change(lambda there, _again: replace(there or StoredState(), config=None), previous=False)
     return True
 
 
-def _refuse_while_written(state: LakeState, now: float) -> None:
+def _refuse_while_written(state: LakeState) -> None:
     """A lock of one of the tap's streams that its holder keeps up: a run is at work."""
-    for lock in Listing(state.store, state.store.files(layout.tap_folder(state.tap_id)), now=now).locks:
+    for lock in Listing(state.store, state.store.files(layout.tap_folder(state.tap_id)), now=time.time()).locks:
         ttl = _TTL_SECONDS if lock.holder.ttl_ms is None else lock.holder.ttl_ms / 1000
         if lock.lives or (lock.lives is None and lock.age < ttl):
             raise LockLost(
