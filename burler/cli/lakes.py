@@ -141,7 +141,7 @@ def rebuild(store: Any, taps: Any, streams: Any, say: Say, jobs: int | None) -> 
     \b
     burler lake rebuild ./lake --tap tap-crm --stream orders
 
-    Exit codes: 0 done, 1 something could not be taken in, 2 usage, 3 another writer has the lock.
+    Exit codes: 0 done, 1 something could not be taken in, 2 usage.
     """
     from burler.cli.progress import of_all, progress
     from burler.lake import care
@@ -185,7 +185,7 @@ def compact(store: Any, taps: Any, streams: Any, say: Say, below_bytes: int | No
     burler lake compact ./lake --older-than 1d
     burler lake vacuum ./lake --yes
 
-    Exit codes: 0 done, 1 a stream could not be compacted, 2 usage, 3 another writer has the lock.
+    Exit codes: 0 done, 1 a stream could not be compacted, 2 usage, 3 a vacuum has just taken a new file away.
     """
     from burler.cli.progress import of_all, progress
     from burler.lake import care
@@ -261,7 +261,7 @@ def vacuum(store: Any, taps: Any, streams: Any, say: Say, older_than: float, yes
     required=True,
     metavar="ID",
     shell_complete=completing.taps_of_lake,
-    help="The tap, as its folder in the lake is named.",
+    help="The tap, as 'lake ls' names it.",
 )
 @option("--owner", metavar="TEXT", help="Person or team. An empty text removes it.")
 @option("--description", metavar="TEXT", help="What it is for.")
