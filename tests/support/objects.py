@@ -187,12 +187,27 @@ def mortal_server(secret: str) -> Iterator[tuple[S3Server, Callable[[], None]]]:
             kill()
 
 
+@functools.cache
+def _share_models() -> None:
+    """Each client reads botocore's models of S3, which is most of its cost: here once for a process."""
+    from botocore import loaders
+
+    init, models = loaders.Loader.__init__, {}
+
+    def sharing(loader: Any, *args: Any, **options: Any) -> None:
+        init(loader, *args, **options)
+        loader._cache = models
+
+    loaders.Loader.__init__ = sharing
+
+
 @pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
     """One server for all tests."""
     pytest.importorskip("s3fs")
     if importlib.util.find_spec("moto") is None:
         pytest.skip("the package moto is not installed")
+    _share_models()
     with shared.joined("objects", "support.objects") as where:
         yield where["endpoint_url"]
 
