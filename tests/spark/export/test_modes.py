@@ -155,11 +155,19 @@ def test_the_next_export_of_a_session_needs_no_code_that_the_last_one_did_not(la
     """The moment of an export stood in its plan as a number once: Spark compiled each export from nothing."""
     lake.commit("users", [{"id": n, "name": f"name {n}"} for n in range(50)])
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME().getCount
-    counts = []
-    for name in ("one", "two", "three"):
-        run(out=name)
-        counts.append(compiled())
-    assert counts[1] == counts[2]
+    given = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+    before = {name: spark.conf.get(name) for name in given}
+    counts = [compiled()]
+    try:
+        for name, value in given.items():
+            spark.conf.set(name, value)
+        for name in ("one", "two", "three"):
+            run(out=name)
+            counts.append(compiled())
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+    assert counts[0] < counts[1] and counts[2] == counts[3]
 
 
 @pytest.mark.parametrize(("values", "files"), [(10, 1), (1_500, 2)])
