@@ -285,15 +285,7 @@ class Worker:
             raise Halted
         return result
 
-    def _open(
-        self,
-        task: Task,
-        member: Member,
-        parent: Any,
-        *,
-        lot: Lot,
-        ended: Callable[[], None],
-    ) -> Pull:
+    def _open(self, task: Task, member: Member, parent: Any, *, lot: Lot, ended: Callable[[], None]) -> Pull:
         """Begin a call of a function, for a row of its parent. ``lot`` gets its rows that are parents."""
         is_seen = member.children or not task.child_rows.keys().isdisjoint(member.names)
         pull = self._pull_of.get(member.name)
