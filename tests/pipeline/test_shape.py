@@ -358,6 +358,17 @@ def test_clean_pages_never_leave_the_fast_path(monkeypatch, kind):
     assert dropped_by(fast[2]) == dropped_by(slow[2]) == [{"new": 10, "o.new": 10}, {"new": 10}, {}][kind]
 
 
+@pytest.mark.parametrize("text", ["2024-01-02T03:04:05Z", "2024-01-02T03:04:05.500000Z"])
+def test_date_times_of_a_class_of_text_never_leave_the_fast_path(monkeypatch, text):
+    """As numpy's and markupsafe's are, which no encoder takes as they stand."""
+
+    def left(*args):
+        raise AssertionError("left the fast path")
+
+    monkeypatch.setattr(shape.Shaper, "_halve", left)
+    assert lines({"properties": {"a": TIME}}, [{"a": Loud(text)}] * 20)[0] == [f'{{"a":"{text}"}}'] * 20
+
+
 def test_most_plain_schemas_take_the_fast_path():
     """The tests that hold it against the slow one would pass with no fast path at all: it must be there."""
     plain = (

@@ -366,7 +366,8 @@ def _of_one_form(values: list[Any]) -> str:
     except TypeError:  # not all of them are texts
         return ""
     width, more = divmod(len(whole), len(values) or 1)
-    return whole if not more and times.have_one_form(whole, width) else ""
+    is_sure = not more and times.have_one_form(whole, width) and type(values[0]) is str  # no class of the author's
+    return whole if is_sure else ""
 
 
 def _without_zeros(texts: list[str], joined: str) -> list[str]:
