@@ -303,8 +303,8 @@ def test_what_is_not_there_is_named_with_what_is(lake: Any) -> None:
     (lake.path / "raw/tap-x/somebody's").mkdir()
     assert replay(lake).ids == [1]
     for asked, fact in [
-        (("--tap", "tap-y"), "no tap 'tap-y' in this lake. It has: tap-x"),
-        (("--stream", "user"), "no stream 'user' in this lake. It has: "),
+        (("--tap", "tap-y"), "no tap 'tap-y' in this lake. Did you mean 'tap-x'? It has: tap-x"),
+        (("--stream", "user"), "no stream 'user' in this lake. Did you mean 'users'? It has: "),
         (("--schema", "v2"), "no stream has the schema version 'v2'. There are: users: v1 ("),
         (("--stream", "somebody's"), "no stream"),
     ]:
