@@ -438,3 +438,17 @@ def test_the_form_of_the_question_is_the_same_at_each_call(form):
     run = run_tap(tap, state=state)
     assert not run.result.errors
     assert len(asked) == 5 and len(set(asked)) == 1
+
+
+def test_a_page_in_the_final_form_has_no_spellings_of_the_page_before_it():
+    tap = burler.tap("tap-x")
+
+    @tap.sync("rows", replication_key="at", bookmark_strategy="on_page", schema=SCHEMA)
+    def rows():
+        yield [{"at": f"2026-01-01T01:00:0{n}+01:00"} for n in range(5)]
+        yield [{"at": f"2026-01-01T00:00:0{n}Z"} for n in range(5, 10)]
+
+    run = run_tap(tap)
+    assert [state["bookmarks"]["rows"]["at"] for state in run.states if "bookmarks" in state][-1] == (
+        "2026-01-01T00:00:09Z"
+    )

@@ -56,6 +56,14 @@ def test_nothing_says_nothing():
     assert it.safe == 4
 
 
+@pytest.mark.parametrize("day", [lambda n: dt.datetime(2024, 1, n, tzinfo=dt.UTC), lambda n: dt.date(2024, 1, n)])
+def test_days_that_are_no_text_break_the_order_between_pages(day):
+    pages = [[day(n) for n in some] for some in ((3, 4, 5), (5, 6, 7), (6, 8, 9))]
+    assert tracker(*pages[:2]).safe == bookmark.key_text(day(7))
+    with pytest.raises(UnsortedStreamError, match=r"2024-01-07.* back to '2024-01-06"):
+        tracker(*pages)
+
+
 @pytest.mark.parametrize(
     "pages",
     [

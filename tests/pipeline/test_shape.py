@@ -369,6 +369,18 @@ def test_date_times_of_a_class_of_text_never_leave_the_fast_path(monkeypatch, te
     assert lines({"properties": {"a": TIME}}, [{"a": Loud(text)}] * 20)[0] == [f'{{"a":"{text}"}}'] * 20
 
 
+@pytest.mark.parametrize("exact", [False, True], ids=["fast", "exact"])
+@pytest.mark.parametrize("kind", ["string", ["string", "null"], "number", ["number", "null"]])
+@pytest.mark.parametrize("before", [0, 3])
+def test_a_required_field_given_as_unset_is_missing(kind, exact, before):
+    """Among good values too, where a whole column is looked at as one."""
+    schema = {"type": kind, "format": "date-time"} if "string" in kind else {"type": kind}
+    good = "2024-01-02T03:04:05Z" if "string" in kind else 1.5
+    rows = [{"a": good}] * before + [{"a": msgspec.UNSET}]
+    got, page, _ = lines({"properties": {"a": schema}, "required": ["a"]}, rows, exact=exact)
+    assert len(got) == before and "field 'a' is missing" in str(page.error)
+
+
 def test_most_plain_schemas_take_the_fast_path():
     """The tests that hold it against the slow one would pass with no fast path at all: it must be there."""
     plain = (
