@@ -332,10 +332,9 @@ class Worker:
 
     def _pull(self, pull: Pull) -> bool:
         """Run a function until a page is full, or a lot of rows of parents; False once it has ended."""
-        gathered = len(self.outbox.buffer)
-        if not gathered and not self.outbox.waiting_rows:
+        gathered = len(self.outbox.buffer) + self.outbox.waiting_rows
+        if not gathered:
             self._page_rows = self._job.rows_of_page(self._size.rows)
-        # Those of tasks that wait are no reason to cut the next one in two.
         return bool(self._user_code(partial(pull.fill, max(1, self._page_rows - gathered))))
 
     def _lot(self) -> Lot:
