@@ -107,7 +107,7 @@ def test_partitions_beside_each_other_give_the_same_rows_and_the_same_last_state
 @formats
 def test_small_states_cover_what_full_ones_cover(tmp_path, encoding):
     """``state_scope: touched``: each STATE says what has changed; merged in order they are the whole."""
-    pair = both(family, encoding, tmp_path, {"state_scope": "touched"})
+    pair = both(family, encoding, tmp_path, {"state_scope": "touched", "parent_buffer_rows": 2})
     whole = both(family, encoding, tmp_path / "full")
     for messages in (pair.records, pair.batches):
         merged = merge_states(states(messages))

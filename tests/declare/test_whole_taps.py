@@ -501,7 +501,7 @@ def test_currently_syncing_names_the_stream_whose_rows_came_last(tap):
     options = {"replication_key": "date_modified", "bookmark_strategy": "every_1"}
     contacts = tap.stream("contacts", schema=CONTACT, **options)
     contacts.sync(lambda: iter(rows))
-    contacts.substream("notes", schema=CONTACT).sync(lambda parent: [parent] * 3)
+    contacts.substream("notes", schema=CONTACT).sync(lambda parent: [dict(parent) for _ in range(3)])
     run = run_tap(tap)
     assert len(run.records("notes")) == 6
     assert "notes" in {state.get("currently_syncing") for state in run.states[:-1]} <= {"contacts", "notes"}

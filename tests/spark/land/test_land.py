@@ -67,8 +67,6 @@ def test_the_sink_of_a_run(spark: Any, tmp_path: Path):
     state = done.messages[-1]
     assert state["type"] == "STATE"
     assert len(ids(out)) == 70
-    assert run(*given).code == 0
-    assert len(rows_of(out / "_lake", "tap-parts", "rows")) == 73, "it goes on from the first run's state"
     (tmp_path / "state.json").write_text(json.dumps(state))
     assert run(*given, "--state", tmp_path / "state.json", "--lake", tmp_path / "elsewhere").code == 0
     assert len(rows_of(tmp_path / "elsewhere", "tap-parts", "rows")) == 3

@@ -126,7 +126,7 @@ def test_the_command_names_its_files_replaces_nothing_and_tells_what_is_wrong(la
     assert [one.code for one in (again, mine, wrong, nothing)] == [2, 2, 2, 2]
     assert "nothing is replaced" in mine.stderr
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["file"]
-    assert "no stream 'user' in this lake. It has: users" in wrong.stderr
+    assert "no stream 'user' in this lake. Did you mean 'users'? It has: users" in wrong.stderr
 
     real = Path.write_text
 
